@@ -1,0 +1,4 @@
+"""Calibrations: what maps the outcomes on a selection to the full score.
+
+Grain: one row per (suite, task) in `calibrations`.
+"""

@@ -1,0 +1,77 @@
+"""All that is known about one task's items from the reference models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class TaskEvidence:
+    """Outcomes and full scores of the reference models on one task's pool.
+
+    Arrays are (n_models, n_items), models first; models are sorted by name and items by item_id.
+
+    Attributes:
+        task: task name.
+        task_type: mteb's type.
+        kind: `per_item` or `set_metric`.
+        items: (n_items rows) item_id, hf_subset, split, stratum, gold, pool_weight.
+        models: names.
+        families: family of each model.
+        outcomes: (n_models, n_items); NaN = not observed.
+        full_scores: (n_models,) main score of the full task; NaN = none.
+        pool_scores: (n_models,) main score on the pool.
+        observations: per model the (n_items, d) array that set statistics need; None for per-item.
+
+    Raises:
+        ValueError: shapes disagree, or items or models are not sorted and unique.
+    """
+
+    task: str
+    task_type: str
+    kind: str
+    items: pd.DataFrame
+    models: tuple[str, ...]
+    families: tuple[str, ...]
+    outcomes: np.ndarray
+    full_scores: np.ndarray
+    pool_scores: np.ndarray
+    observations: tuple[np.ndarray, ...] | None = None
+
+    def __post_init__(self) -> None:
+        n_models, n_items = len(self.models), len(self.items)
+        shapes = {
+            "families": (len(self.families),) == (n_models,),
+            "outcomes": self.outcomes.shape == (n_models, n_items),
+            "full_scores": self.full_scores.shape == (n_models,),
+            "pool_scores": self.pool_scores.shape == (n_models,),
+            "observations": self.observations is None
+            or (len(self.observations) == n_models and all(len(o) == n_items for o in self.observations)),
+        }
+        for name, fits in shapes.items():
+            if not fits:
+                raise ValueError(
+                    f"{self.task}: {name} does not fit {n_models} models and {n_items} items"
+                )
+        ids = self.items["item_id"].tolist()
+        if ids != sorted(set(ids)) or list(self.models) != sorted(set(self.models)):
+            raise ValueError(f"{self.task}: items and models must be sorted and unique")
+
+    def only_models(self, keep: np.ndarray) -> TaskEvidence:
+        """Return the evidence restricted to the models where the boolean mask is true."""
+        rows = np.flatnonzero(keep)
+        return TaskEvidence(
+            task=self.task,
+            task_type=self.task_type,
+            kind=self.kind,
+            items=self.items,
+            models=tuple(self.models[i] for i in rows),
+            families=tuple(self.families[i] for i in rows),
+            outcomes=self.outcomes[rows],
+            full_scores=self.full_scores[rows],
+            pool_scores=self.pool_scores[rows],
+            observations=None if self.observations is None else tuple(self.observations[i] for i in rows),
+        )

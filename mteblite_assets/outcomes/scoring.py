@@ -1,0 +1,96 @@
+"""Score one model on one pool: the item outcomes, the pool score, and what set metrics need.
+
+One module per task type does the work; this one picks it by the pool's type.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+
+from mteblite_assets.pools.pool import Pool
+
+MODULES = {
+    "Retrieval": "retrieval",
+    "Reranking": "retrieval",
+    "Classification": "classification",
+    "PairClassification": "pair_classification",
+    "STS": "sts",
+    "Clustering": "clustering",
+    "Summarization": "summarization",
+    "BitextMining": "bitext_mining",
+}
+
+
+@dataclass(frozen=True)
+class PoolScore:
+    """What scoring a model on a pool gives.
+
+    Attributes:
+        outcomes: (n_items,) float64 in the order of `pool.items`; NaN = not defined there.
+        pool_score: the task's main metric over the whole pool, a mean over cells as in mteb.
+        observations: (n_items, d) float32 for set-metric types, what `set_statistic` needs
+            (STS: cosine; pairs: the similarities mteb takes the best of; clustering: the
+            vector itself); None for per-item types.
+        metrics: further metrics asked for by the suite, by name.
+    """
+
+    outcomes: np.ndarray
+    pool_score: float
+    observations: np.ndarray | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
+
+
+def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
+    """Score a model on a pool.
+
+    Args:
+        pool: the pool.
+        vectors: (n_texts, dim) float32, row i is the vector of `pool.texts.text[i]`.
+
+    Raises:
+        ValueError: the vectors do not fit the pool's texts, or are not finite.
+    """
+    if vectors.ndim != 2 or len(vectors) != len(pool.texts):
+        raise ValueError(
+            f"{pool.meta['task']}: got vectors of shape {vectors.shape} for {len(pool.texts)} texts; "
+            "expected one row per text"
+        )
+    if not np.isfinite(vectors).all():
+        raise ValueError(f"{pool.meta['task']}: vectors hold NaN or infinite values")
+    return _module(pool.task_type).score_pool(pool, vectors)
+
+
+def observe(pool: Pool, vectors: np.ndarray) -> np.ndarray:
+    """Return the (n_items, d) observations of a set-metric pool, without scoring it."""
+    return _module(pool.task_type).observe(pool, vectors)
+
+
+def set_statistic(
+    task_type: str, observations: np.ndarray, items: pd.DataFrame, weights: np.ndarray
+) -> float:
+    """Return the official statistic of a set-metric type on a few items.
+
+    Args:
+        task_type: `STS`, `PairClassification` or `Clustering`.
+        observations: (k, d) rows of the chosen items.
+        items: their rows of `pool.items` (hf_subset, split, stratum, gold).
+        weights: (k,) selection weights, positive, summing to 1.
+
+    Returns:
+        The statistic, a mean over the cells present; NaN where it is undefined
+        (e.g. average precision without a positive).
+    """
+    return _module(task_type).set_statistic(observations, items, weights)
+
+
+def _module(task_type: str) -> ModuleType:
+    if task_type not in MODULES:
+        raise ValueError(
+            f"task type {task_type!r} has no outcomes; supported: {', '.join(MODULES)}"
+        )
+    return importlib.import_module(f"mteblite_assets.outcomes.{MODULES[task_type]}")

@@ -1,0 +1,81 @@
+"""Documents by row, without holding their texts: what a retrieval pool is drawn from.
+
+A benchmark's corpus may have millions of documents (MS MARCO: 8.8 M), of which a pool keeps some
+thousands. So the corpus keeps its ids and fetches texts when asked, a batch at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+MISSING_TEXT = (
+    "corpus: the text in row {row} (document id {id!r}) is {value!r}; expected a string: mend or "
+    "drop that row of the corpus"
+)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Document ids in memory, texts on demand.
+
+    Attributes:
+        ids: one id per row, as str; ids may repeat (the first row of an id is the document).
+        fetch: returns the texts of the given rows, in their order.
+    """
+
+    ids: list[str]
+    fetch: Callable[[Sequence[int]], list[Any]]
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.ids)
+
+    def texts(self, rows: Sequence[int]) -> list[str]:
+        """Return the texts of these rows, in this order.
+
+        Raises:
+            ValueError: a text is missing; names row and document id.
+        """
+        rows = [int(row) for row in rows]
+        values = self.fetch(rows) if rows else []
+        for row, value in zip(rows, values, strict=True):
+            if not isinstance(value, str):
+                raise ValueError(MISSING_TEXT.format(row=row, id=self.ids[row], value=value))
+        return values
+
+    def batches(self, size: int = 10_000) -> Iterator[list[str]]:
+        """Yield all texts in row order, `size` at a time."""
+        for start in range(0, len(self.ids), size):
+            yield self.texts(range(start, min(start + size, len(self.ids))))
+
+    @classmethod
+    def from_columns(cls, ids: Sequence[Any], texts: Sequence[Any]) -> Corpus:
+        """Return a corpus over two columns of equal length.
+
+        Raises:
+            ValueError: the lengths differ.
+        """
+        if len(ids) != len(texts):
+            raise ValueError(
+                f"corpus: {len(ids)} ids but {len(texts)} texts; expected one text per id"
+            )
+        column = list(texts)
+        return cls(ids=[str(i) for i in ids], fetch=lambda rows: [column[row] for row in rows])
+
+    @classmethod
+    def from_dataset(
+        cls, dataset: Any, id_column: str, text_of: Callable[[dict[str, list[Any]]], list[Any]]
+    ) -> Corpus:
+        """Return a corpus over a memory-mapped `datasets.Dataset`.
+
+        Args:
+            dataset: anything with `dataset[column]` and `dataset[list of rows] -> dict of lists`.
+            id_column: the column that holds the ids.
+            text_of: turns such a dict of lists into texts, e.g. title and body joined.
+        """
+        return cls(
+            ids=[str(i) for i in dataset[id_column]],
+            fetch=lambda rows: text_of(dataset[list(rows)]),
+        )

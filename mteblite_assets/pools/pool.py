@@ -1,0 +1,117 @@
+"""The pool of one task: candidate items, the texts they need, and how they hang together."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+ITEM_COLUMNS = ["item_id", "hf_subset", "split", "stratum", "gold", "pool_weight"]
+
+
+@dataclass(frozen=True)
+class PoolSettings:
+    """Caps of a pool; None means no cap, so the pool is the whole task.
+
+    Attributes:
+        max_items: items per task, split evenly over its cells.
+        bm25_top: candidates per query from BM25 over the full corpus; None: all documents.
+        max_relevant: relevant documents kept per query.
+        random_documents: documents shared by all queries of a task.
+        seed: enters every draw together with stable keys.
+    """
+
+    max_items: int | None = 1000
+    bm25_top: int | None = 30
+    max_relevant: int | None = 100
+    random_documents: int | None = 1000
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Candidate items of one task with everything needed to score a model on them.
+
+    Attributes:
+        meta: JSON-able facts: `task`, `task_type`, `main_metric`, `splits`, `hf_subsets`,
+            `protocol` (mteb's settings), `n_available` (items before the caps),
+            `n_dropped_relevant`, and whatever the type's scorer needs.
+        texts: one row per distinct (text, prompt_type); columns `text` (str) and `prompt_type`
+            (`query`, `document` or ""). Row number = the text's position in `vectors`.
+        items: columns ITEM_COLUMNS, sorted by item_id, unique; `pool_weight` sums to 1 and gives
+            each cell (split, subset) the same mass; `gold` is NaN where the type has no number.
+        frames: further tables of the type (candidate lists, train rows, pairs ...), whose
+            integer columns ending in `_row` point into `texts` and whose `item_id` columns
+            point into `items`.
+    """
+
+    meta: dict[str, Any]
+    texts: pd.DataFrame
+    items: pd.DataFrame
+    frames: dict[str, pd.DataFrame]
+
+    @property
+    def task_type(self) -> str:
+        """mteb's task type."""
+        return str(self.meta["task_type"])
+
+    def pool_hash(self) -> str:
+        """Return a content hash (16 hex digits): equal pools have equal hashes everywhere."""
+        digest = hashlib.sha256(json.dumps(self.meta, sort_keys=True).encode())
+        for name, frame in [("texts", self.texts), ("items", self.items), *sorted(self.frames.items())]:
+            digest.update(name.encode())
+            digest.update(",".join(map(str, frame.columns)).encode())
+            digest.update(pd.util.hash_pandas_object(_hashable(frame), index=False).to_numpy().tobytes())
+        return digest.hexdigest()[:16]
+
+    def save(self, folder: Path) -> None:
+        """Write the pool as Parquet and JSON files; the folder appears complete or not at all."""
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".pool-"))
+        try:
+            (scratch / "meta.json").write_text(json.dumps(self.meta, sort_keys=True, indent=1))
+            self.texts.to_parquet(scratch / "texts.parquet", index=False)
+            self.items.to_parquet(scratch / "items.parquet", index=False)
+            for name, frame in self.frames.items():
+                frame.to_parquet(scratch / f"frame-{name}.parquet", index=False)
+            if folder.exists():
+                shutil.rmtree(folder)
+            os.replace(scratch, folder)
+        except BaseException:
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise
+
+    @classmethod
+    def load(cls, folder: Path) -> Pool:
+        """Read a pool that `save` wrote.
+
+        Raises:
+            FileNotFoundError: the folder holds no pool.
+        """
+        if not (folder / "meta.json").exists():
+            raise FileNotFoundError(f"no pool at {folder}: materialize the pools stage first")
+        frames = {
+            path.stem.removeprefix("frame-"): pd.read_parquet(path)
+            for path in sorted(folder.glob("frame-*.parquet"))
+        }
+        return cls(
+            meta=json.loads((folder / "meta.json").read_text()),
+            texts=pd.read_parquet(folder / "texts.parquet"),
+            items=pd.read_parquet(folder / "items.parquet"),
+            frames=frames,
+        )
+
+
+def _hashable(frame: pd.DataFrame) -> pd.DataFrame:
+    """List-valued columns as text, so that pandas can hash them."""
+    listy = [c for c in frame.columns if frame[c].map(lambda v: isinstance(v, list | tuple) or hasattr(v, "tolist") and getattr(v, "ndim", 0) > 0).any()]
+    if not listy:
+        return frame
+    return frame.assign(**{c: frame[c].map(lambda v: json.dumps(list(v), default=str)) for c in listy})

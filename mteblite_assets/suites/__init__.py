@@ -1,0 +1,4 @@
+"""Suites: which tasks, models and settings make a lite benchmark.
+
+Grain: one row per (suite, task) in `suite_tasks`, one per (suite, model) in `roster`.
+"""

@@ -1,0 +1,186 @@
+"""A suite file: one YAML document that says which tasks, models and settings make a suite."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from mteblite_assets.pools.task_data import TASK_TYPES
+
+OWN_DATA_TYPES = (
+    "Retrieval",
+    "Reranking",
+    "STS",
+    "PairClassification",
+    "Classification",
+    "BitextMining",
+)
+SOURCES = ("official", "local", "run")
+
+
+class SuiteFileError(ValueError):
+    """A suite file that cannot be used; the message names file, key and what is allowed."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+
+class PoolCaps(_Strict):
+    """Caps of the candidate pools; null means no cap."""
+
+    max_items: int | None = Field(1000, ge=2)
+    bm25_top: int | None = Field(30, ge=1)
+    max_relevant: int | None = Field(100, ge=1)
+    random_documents: int | None = Field(1000, ge=0)
+    seed: int = Field(0, ge=0)
+
+
+class PerItem(_Strict):
+    """How items of per-item tasks are selected and turned into an estimate."""
+
+    selection: str = "anchor"
+    estimator: str = "mean"
+
+
+class SetMetric(_Strict):
+    """How items of set-metric tasks are selected."""
+
+    selection: str = "anchorset"
+
+
+class SuiteTask(_Strict):
+    """One task of the suite: a task mteb knows, or the user's own data."""
+
+    task: str = Field(min_length=1, pattern=r"^[^|/\s][^|/]*$")
+    hf_subsets: list[str] | None = Field(None, min_length=1)
+    split: str | list[str] | None = None
+    type: Literal[OWN_DATA_TYPES] | None = None  # type: ignore[valid-type]
+    path: str | None = None
+    metrics: list[str] = []
+    k: int | None = Field(None, ge=2)
+
+    @model_validator(mode="after")
+    def _own_data_is_complete(self) -> SuiteTask:
+        if (self.path is None) != (self.type is None):
+            raise ValueError(
+                "`path` and `type` go together: both for your own data, neither for mteb's tasks"
+            )
+        return self
+
+    @property
+    def splits(self) -> tuple[str, ...] | None:
+        """The splits that the file names, or None for the task's own."""
+        if self.split is None:
+            return None
+        return (self.split,) if isinstance(self.split, str) else tuple(self.split)
+
+
+class SuiteModel(_Strict):
+    """One model of the suite."""
+
+    name: str = Field(min_length=1)
+    family: str = Field(min_length=1)
+    role: Literal["reference", "candidate"] = "reference"
+    path: str | None = None
+    revision: str | None = None
+    normalize: bool = False
+    truncate_dim: int | None = Field(None, ge=1)
+    prompts: dict[str, str] | None = None
+    trust_remote_code: bool = False
+
+
+class SuiteFile(_Strict):
+    """A whole suite file."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
+    description: str = ""
+    benchmark: str | None = None
+    tasks: list[SuiteTask] = []
+    k: int = Field(20, ge=2)
+    per_item: PerItem = PerItem()
+    set_metric: SetMetric = SetMetric()
+    pool: PoolCaps = PoolCaps()
+    max_tokens: int | None = Field(None, ge=8)
+    models: list[SuiteModel] = []
+    reference_scores: list[Literal[SOURCES]] = ["official", "local"]  # type: ignore[valid-type]
+
+    @field_validator("tasks", mode="before")
+    @classmethod
+    def _names_alone_will_do(cls, value: Any) -> Any:
+        if isinstance(value, list):
+            return [{"task": v} if isinstance(v, str) else v for v in value]
+        return value
+
+    @model_validator(mode="after")
+    def _something_to_measure(self) -> SuiteFile:
+        if not self.benchmark and not self.tasks:
+            raise ValueError("`tasks` or `benchmark` must name at least one task")
+        for what, names in (
+            ("task", [t.task for t in self.tasks]),
+            ("model", [m.name for m in self.models]),
+        ):
+            twice = sorted({n for n in names if names.count(n) > 1})
+            if twice:
+                raise ValueError(f"{what} {twice[0]!r} is listed twice; once is enough")
+        return self
+
+
+def read_suite_file(path: Path) -> SuiteFile:
+    """Read and check a suite file.
+
+    Raises:
+        SuiteFileError: not YAML, an unknown key, a value out of range, a name that does not
+            fit; the message names the file, the key and what is allowed.
+    """
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise SuiteFileError(f"{path.name}: cannot be read as YAML: {error}") from error
+    if not isinstance(raw, dict):
+        raise SuiteFileError(
+            f"{path.name}: expected a mapping with keys {', '.join(SuiteFile.model_fields)}; "
+            f"got {type(raw).__name__}"
+        )
+    try:
+        return SuiteFile.model_validate(raw)
+    except ValidationError as error:
+        raise SuiteFileError(_explain(path.name, error)) from error
+
+
+def _explain(file: str, error: ValidationError) -> str:
+    lines = []
+    for problem in error.errors():
+        place = ".".join(str(p) for p in problem["loc"]) or "file"
+        if problem["type"] == "extra_forbidden":
+            allowed = _fields_at(problem["loc"][:-1])
+            near = difflib.get_close_matches(str(problem["loc"][-1]), allowed, n=1)
+            hint = f"; did you mean `{near[0]}`?" if near else ""
+            lines.append(f"{file}: unknown key `{place}`{hint} Allowed: {', '.join(allowed)}")
+        elif problem["type"] == "missing":
+            lines.append(f"{file}: key `{place}` is missing")
+        else:
+            message = problem["msg"].removeprefix("Value error, ")
+            given = problem.get("input")
+            shown = "" if isinstance(given, dict | list) or given is None else f" (got {given!r})"
+            lines.append(f"{file}: `{place}`: {message}{shown}")
+    return "; ".join(lines)
+
+
+def _fields_at(location: tuple[Any, ...]) -> list[str]:
+    places: dict[str, type[BaseModel]] = {
+        "pool": PoolCaps,
+        "per_item": PerItem,
+        "set_metric": SetMetric,
+        "tasks": SuiteTask,
+        "models": SuiteModel,
+    }
+    model = places.get(str(location[0])) if location else SuiteFile
+    return list((model or SuiteFile).model_fields)
+
+
+assert set(OWN_DATA_TYPES) <= set(TASK_TYPES)

@@ -1,0 +1,1 @@
+"""Everything that touches the outside world: warehouse, vectors, encoders, tasks, results."""

@@ -1,0 +1,106 @@
+"""The home folder: every file the project keeps, in one place."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+ENVIRONMENT = "MTEBLITE_HOME"
+
+DAGSTER_YAML = """\
+# Written once by mteblite; yours to edit.
+telemetry:
+  enabled: false
+concurrency:
+  runs:
+    max_concurrent_runs: 2
+"""
+
+
+@dataclass(frozen=True)
+class Home:
+    """Paths below the home folder; deleting it forgets everything."""
+
+    root: Path
+
+    @classmethod
+    def from_environment(cls) -> Home:
+        """Return the home of `MTEBLITE_HOME`, by default `.mteblite` in the current folder."""
+        return cls(Path(os.environ.get(ENVIRONMENT) or ".mteblite").expanduser().absolute())
+
+    @property
+    def snapshot(self) -> Path:
+        """The warehouse as people open it: read-only, whole partitions only."""
+        return self.root / "mteblite.duckdb"
+
+    @property
+    def writer(self) -> Path:
+        """The writer's own file; nobody else's business."""
+        return self.root / "writer.duckdb"
+
+    @property
+    def suites(self) -> Path:
+        """The user's suite files."""
+        return self.root / "suites"
+
+    @property
+    def models(self) -> Path:
+        """Models added by `mteblite models add` and by the checkpoint sensor."""
+        return self.root / "models"
+
+    @property
+    def resolved(self) -> Path:
+        """What each suite's tasks resolved to, frozen with mteb's version."""
+        return self.root / "resolved"
+
+    @property
+    def pools(self) -> Path:
+        """Pools with their texts, one folder each."""
+        return self.root / "pools"
+
+    @property
+    def observations(self) -> Path:
+        """What set metrics need per model and pool, one array file each."""
+        return self.root / "observations"
+
+    @property
+    def vectors(self) -> Path:
+        """The embedding store."""
+        return self.root / "vectors"
+
+    @property
+    def results(self) -> Path:
+        """Result files of full mteb runs, in mteb's own layout."""
+        return self.root / "results"
+
+    @property
+    def checkpoints(self) -> Path:
+        """The watched folder, unless `MTEBLITE_CHECKPOINTS` names another."""
+        named = os.environ.get("MTEBLITE_CHECKPOINTS")
+        return Path(named).expanduser().absolute() if named else self.root / "checkpoints"
+
+    @property
+    def cache(self) -> Path:
+        """Caches that can be deleted at any time."""
+        return self.root / "cache"
+
+    @property
+    def dbt(self) -> Path:
+        """The dbt target folder: manifest, compiled SQL, run results."""
+        return self.root / "dbt"
+
+    @property
+    def dagster(self) -> Path:
+        """The Dagster instance, unless `DAGSTER_HOME` names another."""
+        named = os.environ.get("DAGSTER_HOME")
+        return Path(named).expanduser().absolute() if named else self.root / "dagster"
+
+    def prepare(self) -> Home:
+        """Create the folders that others watch or write into, and Dagster's settings."""
+        for folder in (self.root, self.suites, self.models, self.checkpoints, self.dagster):
+            folder.mkdir(parents=True, exist_ok=True)
+        settings = self.dagster / "dagster.yaml"
+        if not settings.exists():
+            settings.write_text(DAGSTER_YAML)
+        return self

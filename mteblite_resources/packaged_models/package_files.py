@@ -1,0 +1,68 @@
+"""Files inside installed packages, found without importing the packages.
+
+Sample tasks and packaged models read other people's packages as data: a file is located by the
+import system (`find_spec` runs no code of a top-level package) or by the package's metadata, and
+its sha256 says whether it is the file the numbers were published for.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.metadata
+import importlib.util
+from pathlib import Path
+
+EXTRA = "mteblite[sample]"
+
+
+def package_folder(import_name: str, distribution: str) -> Path:
+    """Return the folder of a top-level package, without importing it.
+
+    Raises:
+        ValueError: the package is not installed.
+    """
+    spec = importlib.util.find_spec(import_name)
+    if spec is None or not spec.submodule_search_locations:
+        raise ValueError(_missing(distribution))
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def distribution_file(distribution: str, member: str) -> Path:
+    """Return the path of a file that a distribution installed, e.g. `wordllama/weights/x.bin`.
+
+    Works for folders whose name is no import name (hyphens), which `find_spec` cannot see.
+
+    Raises:
+        ValueError: the distribution is not installed, or has no such file.
+    """
+    try:
+        path = Path(str(importlib.metadata.distribution(distribution).locate_file(member)))
+    except importlib.metadata.PackageNotFoundError:
+        raise ValueError(_missing(distribution)) from None
+    if not path.is_file():
+        version = importlib.metadata.version(distribution)
+        raise ValueError(
+            f"package {distribution} {version} has no file {member}; expected the version that "
+            f"mteblite pins: reinstall it with `pip install '{EXTRA}'`"
+        )
+    return path
+
+
+def sha256_of(path: Path) -> str:
+    """Return a file's sha256 in hex; read once per process unless its size or mtime changes."""
+    stat = path.stat()
+    return _sha256(path, stat.st_size, stat.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=4096)
+def _sha256(path: Path, _size: int, _mtime_ns: int) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _missing(distribution: str) -> str:
+    return (
+        f"package {distribution} is not installed; the sample suite reads its data from there: "
+        f"`pip install '{EXTRA}'`"
+    )

@@ -1,0 +1,200 @@
+"""The warehouse: one DuckDB file for the writer under a lock, one snapshot for everybody else."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import filelock
+import pandas as pd
+
+SCHEMA = Path(__file__).with_name("warehouse_schema.sql")
+LOCK_SECONDS = 600.0
+CONFIG: dict[str, Any] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+SNAPSHOT_STORAGE = "v1.5.0"
+"""Storage version that DuckDB's released command line reads; files of 2.x alone it cannot."""
+
+
+class WarehouseBusyError(RuntimeError):
+    """Another process held the writer's lock for too long."""
+
+
+class Warehouse:
+    """Short transactions on the writer's file; readers get a snapshot of whole partitions.
+
+    A reader of the writer's file would block the writer (DuckDB locks the file between
+    processes), so nothing but this class opens it, always under the file lock.
+    """
+
+    def __init__(self, writer: Path, snapshot: Path) -> None:
+        self.writer = writer
+        self.snapshot = snapshot
+        self._lock = filelock.FileLock(str(writer) + ".lock")
+
+    @contextmanager
+    def session(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open the writer's file for one short transaction; roll back on any error."""
+        with self.locked():
+            connection = _connect(self.writer)
+            try:
+                connection.execute("BEGIN")
+                _ensure_schema(connection)
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                _rollback(connection)
+                raise
+            finally:
+                connection.close()
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the writer's lock; dbt runs inside it with a connection of its own."""
+        self.writer.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with self._lock.acquire(timeout=LOCK_SECONDS):
+                yield
+        except filelock.Timeout as error:
+            raise WarehouseBusyError(
+                f"{self.writer.name}: another mteblite process held the write lock for "
+                f"{LOCK_SECONDS:.0f} s; wait for it or stop it"
+            ) from error
+
+    def publish(self) -> None:
+        """Replace the snapshot atomically by a copy of what is committed now."""
+        with self.locked():
+            connection = _connect(self.writer)
+            try:
+                _ensure_schema(connection)
+                scratch = self.snapshot.with_name(f".{self.snapshot.name}.{os.getpid()}")
+                scratch.unlink(missing_ok=True)
+                quoted = str(scratch).replace("'", "''")
+                connection.execute(
+                    f"ATTACH '{quoted}' AS published (STORAGE_VERSION '{SNAPSHOT_STORAGE}')"
+                )
+                name = connection.execute("SELECT current_database()").fetchall()[0][0]
+                connection.execute(f'COPY FROM DATABASE "{name}" TO published')
+                connection.execute("DETACH published")
+                os.replace(scratch, self.snapshot)
+            finally:
+                connection.close()
+
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> pd.DataFrame:
+        """Run one read-only statement on the snapshot.
+
+        Raises:
+            FileNotFoundError: nothing has been published yet.
+            duckdb.Error: the statement is wrong, or would write.
+        """
+        if not self.snapshot.exists():
+            raise FileNotFoundError(
+                f"no warehouse at {self.snapshot}: run `mteblite quickstart` or "
+                "`mteblite materialize --suite NAME` first"
+            )
+        connection = duckdb.connect(str(self.snapshot), read_only=True, config=CONFIG)
+        try:
+            return connection.execute(sql, list(parameters)).df()
+        finally:
+            connection.close()
+
+
+def read_partitions(
+    connection: duckdb.DuckDBPyConnection, table: str, keys: pd.DataFrame
+) -> pd.DataFrame:
+    """Return the rows of a table whose key columns match a row of `keys`.
+
+    `table` is a name from this project's own declarations, never from a user.
+    """
+    connection.register("_wanted", keys)
+    columns = ", ".join(f'"{c}"' for c in keys.columns)
+    try:
+        return connection.execute(
+            f"SELECT t.* FROM {table} t SEMI JOIN _wanted USING ({columns})"
+        ).df()
+    finally:
+        connection.unregister("_wanted")
+
+
+def replace_partition(
+    connection: duckdb.DuckDBPyConnection, table: str, key: Mapping[str, str], rows: pd.DataFrame
+) -> None:
+    """Delete the rows of one partition and insert the new ones, columns matched by name."""
+    where = " AND ".join(f'"{c}" = ?' for c in key)
+    connection.execute(f"DELETE FROM {table} WHERE {where}", list(key.values()))
+    if rows.empty:
+        return
+    frame = rows.assign(**dict(key))
+    connection.register("_rows", frame)
+    try:
+        connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM _rows")
+    finally:
+        connection.unregister("_rows")
+
+
+def read_ledger(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the ledger as (asset, partition_key) -> entry."""
+    frame = connection.execute(
+        "SELECT asset, partition_key, status, data_version, code_version, settings_hash, inputs, "
+        "reason, n_rows, seconds FROM ledger.partitions"
+    ).fetchall()
+    names = ("status", "data_version", "code_version", "settings_hash", "inputs", "reason",
+             "n_rows", "seconds")  # fmt: skip
+    entries = {}
+    for asset, key, *values in frame:
+        entry = dict(zip(names, values, strict=True))
+        entry["inputs"] = json.loads(entry["inputs"] or "{}")
+        entries[asset, key] = entry
+    return entries
+
+
+def write_ledger(
+    connection: duckdb.DuckDBPyConnection, asset: str, key: str, entry: Mapping[str, Any]
+) -> None:
+    """Insert or replace one ledger entry, in the transaction of its rows."""
+    connection.execute(
+        "INSERT OR REPLACE INTO ledger.partitions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            asset, key, entry["status"], entry.get("data_version"), entry["code_version"],
+            entry["settings_hash"], json.dumps(entry["inputs"], sort_keys=True),
+            entry.get("reason"), entry.get("n_rows", 0), entry.get("seconds", 0.0),
+            entry.get("run_id", ""), datetime.now(UTC).replace(tzinfo=None),
+        ],
+    )  # fmt: skip
+
+
+def _connect(path: Path, attempts: int = 40) -> duckdb.DuckDBPyConnection:
+    for attempt in range(attempts):
+        try:
+            return duckdb.connect(str(path), config=CONFIG)
+        except duckdb.IOException as error:
+            if "lock" not in str(error).lower() or attempt == attempts - 1:
+                raise
+            time.sleep(min(2.0, 0.05 * 1.3**attempt) * random.uniform(0.5, 1.0))
+    raise AssertionError("unreachable")
+
+
+def _ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:
+    made = connection.execute(
+        "SELECT count(*) FROM duckdb_views() WHERE schema_name = 'reference_scores' "
+        "AND view_name = 'full_scores'"
+    ).fetchall()[0][0]
+    if not made:
+        connection.execute(SCHEMA.read_text())
+
+
+def _rollback(connection: duckdb.DuckDBPyConnection) -> None:
+    try:
+        connection.execute("ROLLBACK")
+    except duckdb.Error:
+        return

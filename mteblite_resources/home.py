@@ -75,6 +75,12 @@ class Home:
         return self.root / "results"
 
     @property
+    def local_results(self) -> Path:
+        """Result files of the user's own mteb runs, for the source `local`."""
+        named = os.environ.get("MTEBLITE_LOCAL_RESULTS")
+        return Path(named).expanduser().absolute() if named else self.root / "local_results"
+
+    @property
     def checkpoints(self) -> Path:
         """The watched folder, unless `MTEBLITE_CHECKPOINTS` names another."""
         named = os.environ.get("MTEBLITE_CHECKPOINTS")

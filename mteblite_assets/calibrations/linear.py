@@ -1,0 +1,137 @@
+"""Map raw estimates to full scores: none, offset or linear (least squares) per task.
+
+MTEB-lite maps each estimate by a per-task linear calibration fitted on the reference models;
+guards from `method.md` 3.9. A new calibration is a `Fitter` and one entry in CALIBRATIONS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+MIN_VARIANCE = 1e-10
+"""Below this the estimates say nothing about the slope: calibrate by the offset."""
+SLOPE_RANGE = (0.25, 4.0)
+MIN_MODELS_FOR_SLOPE = 3
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """full score = slope * estimate + intercept.
+
+    Attributes:
+        slope: slope.
+        intercept: intercept.
+        residual_sd: standard deviation of full score minus calibrated estimate on the models it
+            was fitted on, with the degrees of freedom taken off; NaN where none are left.
+        n_models: models it was fitted on.
+    """
+
+    slope: float
+    intercept: float
+    residual_sd: float
+    n_models: int
+
+    def apply(self, estimates: np.ndarray) -> np.ndarray:
+        """Return the calibrated estimates, not clipped."""
+        return self.slope * estimates + self.intercept
+
+
+Fitter = Callable[[np.ndarray, np.ndarray], Calibration]
+"""(raw estimates (n_models,), full scores (n_models,)) -> Calibration."""
+
+
+def fit_linear(estimates: np.ndarray, full_scores: np.ndarray) -> Calibration:
+    """Fit by least squares; falls back to the offset without spread or with under 3 models.
+
+    Args:
+        estimates: (n_models,) raw estimates; NaN = undefined, left out.
+        full_scores: (n_models,) full scores; NaN = none, left out.
+
+    Raises:
+        ValueError: no model has both.
+    """
+    slope, intercept = fit_lines(np.asarray(estimates, float)[None, :], full_scores)
+    freedom = 1 if slope[0] == 1.0 else 2
+    return _calibration(estimates, full_scores, float(slope[0]), float(intercept[0]), freedom)
+
+
+def fit_offset(estimates: np.ndarray, full_scores: np.ndarray) -> Calibration:
+    """Shift by the mean difference; the slope is 1."""
+    x, y = _pairs(estimates, full_scores)
+    return _calibration(estimates, full_scores, 1.0, float(y.mean() - x.mean()), 1)
+
+
+def fit_none(estimates: np.ndarray, full_scores: np.ndarray) -> Calibration:
+    """Leave estimates as they are; `residual_sd` still tells how far off they are."""
+    return _calibration(estimates, full_scores, 1.0, 0.0, 0)
+
+
+CALIBRATIONS: dict[str, Fitter] = {
+    "linear": fit_linear,
+    "offset": fit_offset,
+    "none": fit_none,
+}
+
+
+def find_calibration(name: str) -> Fitter:
+    """Return a calibration by name."""
+    if name not in CALIBRATIONS:
+        raise ValueError(f"calibration {name!r} is unknown; allowed: {', '.join(CALIBRATIONS)}")
+    return CALIBRATIONS[name]
+
+
+def fit_lines(estimates: np.ndarray, full_scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Fit many lines at once: (n_draws, n_models) estimates to the same full scores.
+
+    Returns:
+        Slopes and intercepts (n_draws,) with the guards of `fit_linear`; NaN intercepts where
+        a draw has no defined estimate.
+
+    Raises:
+        ValueError: no draw has a model with both an estimate and a full score.
+    """
+    scores = np.asarray(full_scores, dtype=float)
+    known = np.isfinite(estimates) & np.isfinite(scores)
+    count = known.sum(axis=1)
+    if not (count > 0).any():
+        raise ValueError(
+            f"none of {len(scores)} reference models has both an estimate and a full score: "
+            "nothing to calibrate on"
+        )
+    safe = np.maximum(count, 1)
+    x = np.where(known, estimates, 0.0)
+    y = np.where(known, scores, 0.0)
+    x_mean, y_mean = x.sum(axis=1) / safe, y.sum(axis=1) / safe
+    x_centred = np.where(known, estimates - x_mean[:, None], 0.0)
+    variance = (x_centred**2).sum(axis=1) / safe
+    covariance = (x_centred * y).sum(axis=1) / safe
+    fitted = np.clip(covariance / np.maximum(variance, MIN_VARIANCE), *SLOPE_RANGE)
+    has_slope = (variance >= MIN_VARIANCE) & (count >= MIN_MODELS_FOR_SLOPE)
+    slope = np.where(has_slope, fitted, 1.0)
+    return slope, np.where(count > 0, y_mean - slope * x_mean, np.nan)
+
+
+def _pairs(estimates: np.ndarray, full_scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Models with both an estimate and a full score."""
+    x, y = np.asarray(estimates, dtype=float), np.asarray(full_scores, dtype=float)
+    known = np.isfinite(x) & np.isfinite(y)
+    if not known.any():
+        raise ValueError(
+            f"none of {len(y)} reference models has both an estimate and a full score: "
+            "nothing to calibrate on"
+        )
+    return x[known], y[known]
+
+
+def _calibration(
+    estimates: np.ndarray, full_scores: np.ndarray, slope: float, intercept: float, freedom: int
+) -> Calibration:
+    """Attach the residual spread."""
+    x, y = _pairs(estimates, full_scores)
+    residual = y - (slope * x + intercept)
+    left = len(x) - freedom
+    sd = float(np.sqrt((residual**2).sum() / left)) if left > 0 else float("nan")
+    return Calibration(slope, intercept, sd, len(x))

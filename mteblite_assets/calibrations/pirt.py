@@ -1,0 +1,30 @@
+"""p-IRT: what was observed counts as observed, the rest of the pool is predicted from theta.
+
+Maia Polo et al. 2024 (arXiv 2402.14992), section 3.2; `method.md` 3.7. Selection weights play no
+part: each selected item stands for itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mteblite_assets.calibrations.estimator import EstimationContext
+from mteblite_assets.item_parameters.fitting import RESPONSE_MODELS
+
+
+def estimate_pirt(outcomes: np.ndarray, context: EstimationContext) -> np.ndarray:
+    """Return the pool-weighted mean (n_models,) of observed and predicted outcomes.
+
+    Theta is the MAP under a N(0, 1) prior from the selected items. Pool items that no training
+    model was observed on have no prediction and drop out of the mean.
+    """
+    model = RESPONSE_MODELS[context.response_model]
+    chosen = context.positions
+    theta = model.ability(context.parameters.take(chosen), outcomes)
+    pool = np.clip(model.expected(context.parameters, theta), *context.bounds)
+    pool[:, chosen] = np.where(np.isfinite(outcomes), outcomes, pool[:, chosen])
+    known = np.isfinite(pool)
+    estimate = np.where(known, pool, 0.0) @ context.pool_weights
+    if not known.all():
+        estimate = estimate / (known @ context.pool_weights)
+    return np.where(np.isfinite(outcomes).any(axis=1), estimate, np.nan)

@@ -1,0 +1,64 @@
+"""Embeddings: all texts of a pool through one model, each text once whatever asks for it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pandas as pd
+
+from mteblite_assets.graph.declaration import Check, Produced, stage_asset
+from mteblite_assets.graph.keys import Grain
+from mteblite_assets.graph.work import SettingsContext, Work
+
+
+def model_settings(context: SettingsContext) -> Any:
+    """Return what of a model enters a partition: its content and how it is encoded."""
+    return context.bench.identify(context.model).fingerprint, context.bench.numerics
+
+
+@stage_asset(
+    grain=Grain.POOL_TASK_MODEL,
+    deps=["pool_items"],
+    tables=["embeddings.embedding_stats"],
+    code_version="1",
+    settings=model_settings,
+    kinds=("duckdb", "pytorch"),
+    checks=[
+        Check(
+            "every_text_has_a_vector",
+            "As many vectors as the pool has texts.",
+            "SELECT e.pool_task, e.model, e.n_texts, p.n_texts AS pool_texts "
+            "FROM embeddings.embedding_stats e JOIN pools.shared_pool_stats p USING (pool_task) "
+            "WHERE e.n_texts <> p.n_texts",
+        )
+    ],
+)
+def embedding_stats(work: Work) -> Produced:
+    """One row per (pool_task, model): how many texts, how many had to be encoded, how fast.
+
+    Vectors go to the content-addressed store; a text that any task, suite or full run has
+    already had encoded is not encoded again.
+    """
+    started = time.perf_counter()
+    pool = work.bench.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
+    encoder = work.bench.encoder(work.model, work.bench.max_tokens(work.entry), work.progress)
+    before = encoder.counts.encoded
+    vectors = work.bench.embed(pool, encoder, work.bench.describe(work.entry))
+    identity = work.bench.identify(work.model)
+    seconds = time.perf_counter() - started
+    row = {
+        "model_fingerprint": identity.fingerprint,
+        "revision": identity.revision,
+        "n_texts": len(vectors),
+        "n_encoded": encoder.counts.encoded - before,
+        "dim": vectors.shape[1],
+        "seconds": seconds,
+    }
+    facts = {k: row[k] for k in ("n_texts", "n_encoded", "dim", "revision")}
+    facts["texts_per_second"] = round(row["n_encoded"] / seconds, 1) if row["n_encoded"] else 0.0
+    return Produced(
+        {"embeddings.embedding_stats": pd.DataFrame([row])},
+        facts,
+        version=f"{identity.fingerprint} {pool.pool_hash()} {work.bench.numerics}",
+    )

@@ -1,0 +1,192 @@
+"""What is fresh, what must run and why: decided from the ledger, never from times.
+
+A partition is fresh when its ledger entry has the code version, the settings and the input data
+versions that a run would have now. The daemon's automation runs the same check inside the run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mteblite_assets.graph.declaration import Declaration, declarations
+from mteblite_assets.graph.keys import Grain, all_keys, columns_of, gathers, upstream_keys
+from mteblite_assets.graph.work import SettingsContext
+from mteblite_assets.suites.catalog import Catalog
+
+Ledger = Mapping[tuple[str, str], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which partitions a command is about; empty means all."""
+
+    suite: str
+    tasks: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    stages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """What a partition would be made of now.
+
+    Attributes:
+        inputs: data version per dep (several upstream partitions hashed as Dagster does).
+        blocked: why it cannot run yet, else "".
+    """
+
+    code_version: str
+    settings_hash: str
+    inputs: Mapping[str, str]
+    blocked: str = ""
+
+
+@dataclass
+class AssetPlan:
+    """Partitions of one asset: what would run and why, what is fresh, what is blocked."""
+
+    run: list[str] = field(default_factory=list)
+    fresh: list[str] = field(default_factory=list)
+    blocked: list[str] = field(default_factory=list)
+    reasons: dict[str, str] = field(default_factory=dict)
+
+
+def require(declaration: Declaration, context: SettingsContext, key: str, ledger: Ledger) -> Requirement:
+    """Return what a partition would be made of now, from the ledger's data versions."""
+    inputs: dict[str, str] = {}
+    blocked = ""
+    for dep in declaration.deps:
+        upstream = declarations()[dep]
+        keys = upstream_keys(upstream.grain, declaration.grain, key, context.catalog)
+        entries = {k: ledger.get((dep, k)) for k in keys}
+        good = {k: e["data_version"] for k, e in entries.items() if e and e["status"] == "ok"}
+        if not good or (len(good) < len(keys) and not gathers(upstream.grain, declaration.grain)):
+            blocked = blocked or _why_blocked(dep, entries)
+            continue
+        inputs[dep] = combined_version(good)
+    settings = declaration.settings(context) if declaration.settings else None
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
+    return Requirement(declaration.code_version, digest.hexdigest()[:16], inputs, blocked)
+
+
+def combined_version(versions: Mapping[str, str]) -> str:
+    """Return the data version of several upstream partitions, as Dagster computes it."""
+    ordered = [versions[k] for k in sorted(versions)]
+    if len(ordered) == 1:
+        return ordered[0]
+    return hashlib.sha256("".join(ordered).encode()).hexdigest()
+
+
+def why_stale(entry: Mapping[str, Any] | None, need: Requirement) -> str:
+    """Return why a partition must run, or "" when it is fresh."""
+    if entry is None:
+        return "missing"
+    if entry["status"] != "ok":
+        return f"failed before: {entry['reason']}"
+    if entry["code_version"] != need.code_version:
+        return f"code version {entry['code_version']} -> {need.code_version}"
+    if entry["settings_hash"] != need.settings_hash:
+        return "settings changed"
+    changed = [d for d in need.inputs if entry["inputs"].get(d) != need.inputs[d]]
+    if changed or set(entry["inputs"]) != set(need.inputs):
+        return f"input changed: {', '.join(changed) or 'deps'}"
+    return ""
+
+
+def scoped_keys(declaration: Declaration, scope: Scope, catalog: Catalog) -> list[str]:
+    """Return the partitions of an asset that a command is about."""
+    suite = catalog.suite(scope.suite)
+    pools = {e.pool_task for e in suite.tasks if not scope.tasks or e.task in scope.tasks}
+    keys = []
+    for key in all_keys(declaration.grain, catalog):
+        columns = columns_of(declaration.grain, key)
+        if columns.get("suite", suite.name) != suite.name:
+            continue
+        if "pool_task" in columns and columns["pool_task"] not in pools:
+            continue
+        if "task" in columns and scope.tasks and columns["task"] not in scope.tasks:
+            continue
+        if "model" in columns and not _model_in_scope(columns, scope, suite.models):
+            continue
+        keys.append(key)
+    return keys
+
+
+def plan_asset(
+    declaration: Declaration,
+    keys: Iterable[str],
+    context: SettingsContext,
+    ledger: Ledger,
+    *,
+    force: bool = False,
+    will_run: Mapping[str, set[str]] | None = None,
+) -> AssetPlan:
+    """Decide for each partition of an asset.
+
+    Args:
+        declaration: the asset.
+        keys: the partitions asked about.
+        context: catalog and workbench (its `key` is replaced per partition).
+        ledger: what has been made.
+        force: run fresh ones too.
+        will_run: for a dry run, the partitions of assets above that would run first.
+    """
+    plan = AssetPlan()
+    for key in keys:
+        own = SettingsContext(columns_of(declaration.grain, key), context.catalog, context.bench)
+        need = require(declaration, own, key, ledger)
+        pending = _pending_upstream(declaration, key, context.catalog, will_run or {})
+        reason = why_stale(ledger.get((declaration.name, key)), need)
+        if need.blocked and not pending:
+            plan.blocked.append(key)
+            plan.reasons[key] = need.blocked
+        elif reason or pending or force:
+            plan.run.append(key)
+            waiting = f"{pending} will run" if pending and not reason.startswith("missing") else ""
+            plan.reasons[key] = waiting or reason or "forced"
+        else:
+            plan.fresh.append(key)
+    return plan
+
+
+def wanted_assets(scope: Scope, *, on_request: bool = False) -> Sequence[Declaration]:
+    """Return the assets of the scope's stages in flow order."""
+    return [
+        d
+        for d in declarations().values()
+        if (not scope.stages or d.stage in scope.stages) and (on_request or not d.on_request)
+    ]
+
+
+def _model_in_scope(columns: Mapping[str, str], scope: Scope, models: Sequence[Any]) -> bool:
+    wanted = scope.models or tuple(m.name for m in models)
+    return columns["model"] in wanted
+
+
+def _pending_upstream(
+    declaration: Declaration, key: str, catalog: Catalog, will_run: Mapping[str, set[str]]
+) -> str:
+    for dep in declaration.deps:
+        running = will_run.get(dep)
+        if running and running & set(
+            upstream_keys(declarations()[dep].grain, declaration.grain, key, catalog)
+        ):
+            return dep
+    return ""
+
+
+def _why_blocked(dep: str, entries: Mapping[str, Mapping[str, Any] | None]) -> str:
+    for key, entry in entries.items():
+        if entry is not None and entry["status"] != "ok":
+            return f"{dep} {key} failed: {entry['reason']}"
+    return f"{dep} is not there yet"
+
+
+__all__ = [
+    "AssetPlan", "Grain", "Requirement", "Scope", "combined_version", "plan_asset", "require",
+    "scoped_keys", "wanted_assets", "why_stale",
+]  # fmt: skip

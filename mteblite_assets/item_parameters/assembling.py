@@ -1,0 +1,59 @@
+"""Put a task's evidence together from the rows of the stages above."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from mteblite_assets.item_parameters.evidence import TaskEvidence
+
+LoadArray = Callable[[str], np.ndarray]
+
+
+def assemble_evidence(
+    task: Mapping[str, object],
+    items: pd.DataFrame,
+    matrix: pd.DataFrame,
+    full_scores: pd.DataFrame,
+    kept: pd.DataFrame,
+    load: LoadArray,
+) -> TaskEvidence:
+    """Return the evidence of one suite task: kept models that have a full score and outcomes.
+
+    Args:
+        task: row of `suites.suite_tasks` (task, task_type, kind).
+        items: rows of `pools.shared_pool_items` of its pool.
+        matrix: rows of `outcomes.outcome_matrix`: model, pool_score, outcomes, observations.
+        full_scores: rows of `reference_scores.full_score_vectors`: model, main_score.
+        kept: rows of `reference_scores.kept_models`: model, family, kept.
+        load: reads an observations file.
+
+    Raises:
+        ValueError: no kept model has both outcomes and a full score.
+    """
+    name = str(task["task"])
+    items = items.sort_values("item_id", ignore_index=True)
+    columns = ["item_id", "hf_subset", "split", "stratum", "gold", "pool_weight"]
+    members = kept[kept["kept"]][["model", "family"]]
+    rows = matrix.merge(members, on="model").merge(full_scores[["model", "main_score"]], on="model")
+    rows = rows[rows["main_score"].notna()].sort_values("model", ignore_index=True)
+    if rows.empty:
+        raise ValueError(
+            f"{name}: none of the {len(members)} kept models has both outcomes and a full score; "
+            "materialize outcomes and reference_scores, or add a results source to the suite file"
+        )
+    is_set = task["kind"] == "set_metric"
+    return TaskEvidence(
+        task=name,
+        task_type=str(task["task_type"]),
+        kind=str(task["kind"]),
+        items=items[columns],
+        models=tuple(rows["model"]),
+        families=tuple(rows["family"]),
+        outcomes=np.array([list(o) for o in rows["outcomes"]], dtype=float),
+        full_scores=rows["main_score"].to_numpy(float),
+        pool_scores=rows["pool_score"].to_numpy(float),
+        observations=tuple(load(f) for f in rows["observations"]) if is_set else None,
+    )

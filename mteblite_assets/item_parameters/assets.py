@@ -1,0 +1,79 @@
+"""Item parameters: each item's response to ability, and the abilities of the kept models."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from mteblite_assets.graph.declaration import Check, Produced, stage_asset
+from mteblite_assets.graph.keys import Grain
+from mteblite_assets.graph.work import Work
+from mteblite_assets.item_parameters.assembling import assemble_evidence
+from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.item_parameters.fitting import fit_items
+
+EVIDENCE = ["suite_tasks", "pool_items", "outcome_matrix", "full_score_vectors", "kept_models"]
+"""Assets whose rows make up a task's evidence."""
+
+
+def evidence_of(work: Work, task: str) -> TaskEvidence:
+    """Assemble the evidence of one task of the work's suite from the rows it was handed."""
+    tasks = work.rows("suites.suite_tasks")
+    row = tasks[tasks["task"] == task].iloc[0].to_dict()
+
+    def mine(table: str) -> pd.DataFrame:
+        rows = work.rows(table)
+        return rows[rows["pool_task"] == row["pool_task"]]
+
+    return assemble_evidence(
+        row,
+        mine("pools.shared_pool_items"),
+        mine("outcomes.outcome_matrix"),
+        mine("reference_scores.full_score_vectors"),
+        work.rows("reference_scores.kept_models"),
+        work.bench.load_array,
+    )
+
+
+@stage_asset(
+    grain=Grain.SUITE_TASK,
+    deps=EVIDENCE,
+    tables=["item_parameters.item_parameters", "item_parameters.abilities"],
+    code_version="1",
+    checks=[
+        Check(
+            "parameters_finite",
+            "Slope, intercept and residual are finite, the residual positive.",
+            "SELECT suite, task, item_id, slope, intercept, residual_sd "
+            "FROM item_parameters.item_parameters WHERE NOT isfinite(slope) "
+            "OR NOT isfinite(intercept) OR (residual_sd IS NOT NULL AND residual_sd < 0)",
+        ),
+        Check(
+            "abilities_standardised",
+            "The abilities of a task have mean 0 over the models that fit it.",
+            "SELECT suite, task, avg(theta) AS mean FROM item_parameters.abilities "
+            "GROUP BY ALL HAVING abs(avg(theta)) > 1e-6",
+        ),
+    ],
+)
+def item_parameters(work: Work) -> Produced:
+    """One row per (suite, task, item_id): response model, slope, intercept, residual.
+
+    Ability is the full score standardised over the kept models; binary outcomes get a 2PL,
+    others a linear-Gaussian factor model. Negative slopes are kept and counted.
+    """
+    fit = fit_items(evidence_of(work, work.key["task"]), "auto")
+    parameters = fit.item_parameters
+    abilities = fit.abilities.assign(theta_mean=fit.theta_mean, theta_sd=fit.theta_sd)
+    return Produced(
+        {
+            "item_parameters.item_parameters": parameters,
+            "item_parameters.abilities": abilities,
+        },
+        {
+            "response_model": parameters["response_model"].iloc[0],
+            "items": len(parameters),
+            "models": len(abilities),
+            "negative_slopes": int((parameters["slope"] < 0).sum()),
+            "median_slope": round(float(parameters["slope"].median()), 4),
+        },
+    )

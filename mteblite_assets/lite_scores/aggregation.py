@@ -1,0 +1,110 @@
+"""Mean, macro mean and type means of a model's lite scores, with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from mteblite_assets.validation.targets import combine, target_weights
+
+
+@dataclass(frozen=True)
+class SuiteScore:
+    """Scores of one model on a suite; NaN where a task that belongs in is missing.
+
+    Attributes:
+        mean: mean over tasks.
+        macro_mean: mean over type means.
+        type_means: mean over the tasks of each type.
+        n_tasks: tasks with a prediction.
+    """
+
+    mean: float
+    macro_mean: float
+    type_means: dict[str, float]
+    n_tasks: int
+
+
+def aggregate(task_scores: pd.DataFrame, task_types: Mapping[str, str]) -> SuiteScore:
+    """Return the suite score of one model; never over another set of tasks than the suite's.
+
+    Args:
+        task_scores: task, predicted.
+        task_types: type of every task of the suite.
+
+    Raises:
+        ValueError: a task is not in the suite, or is there twice.
+    """
+    tasks = sorted(task_types)
+    scores = task_scores.set_index("task")["predicted"]
+    unknown = sorted(set(scores.index) - set(tasks))
+    if unknown or scores.index.has_duplicates:
+        problem = f"{unknown[0]!r} is not in the suite" if unknown else "one is there twice"
+        raise ValueError(f"task scores do not fit the suite: {problem}")
+    values = scores.reindex(tasks).to_numpy(dtype=float)
+    targets = target_weights(tasks, task_types, with_types=True)
+    found = {name: float(combine(values, weights)) for name, weights in targets.items()}
+    return SuiteScore(
+        mean=found["mean"],
+        macro_mean=found["macro"],
+        type_means={t: found[f"type:{t}"] for t in sorted(set(task_types.values()))},
+        n_tasks=int(np.isfinite(values).sum()),
+    )
+
+
+def suite_rows(score: SuiteScore, half_widths: pd.DataFrame | None = None) -> dict[str, object]:
+    """Return the row of `lite_scores.suite_scores`: mean and macro mean with their intervals."""
+    mean = _interval("mean", score.mean, half_widths)
+    macro = _interval("macro", score.macro_mean, half_widths)
+    return {
+        "mean": score.mean,
+        "mean_lower": mean[0],
+        "mean_upper": mean[1],
+        "macro_mean": score.macro_mean,
+        "macro_lower": macro[0],
+        "macro_upper": macro[1],
+        "interval_method": macro[2],
+        "n_tasks": score.n_tasks,
+    }
+
+
+def type_rows(score: SuiteScore, half_widths: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Return one row per task type: task_type, mean, lower, upper, interval_method."""
+    rows = [
+        (kind, mean, *_interval(f"type:{kind}", mean, half_widths))
+        for kind, mean in score.type_means.items()
+    ]
+    return pd.DataFrame(rows, columns=["task_type", "mean", "lower", "upper", "interval_method"])
+
+
+def out_of_range(score: SuiteScore, reference: pd.DataFrame, task_types: Mapping[str, str]) -> bool:
+    """Say whether the macro mean lies beyond every reference model's.
+
+    Args:
+        score: the model's suite score.
+        reference: model, task, main_score of the reference models; models that lack a task of
+            the suite do not count. Without any complete model the answer is False.
+        task_types: type of every task of the suite.
+    """
+    tasks = sorted(task_types)
+    matrix = reference.pivot(index="model", columns="task", values="main_score")
+    values = matrix.reindex(columns=tasks).to_numpy(dtype=float)
+    macros = combine(values, target_weights(tasks, task_types)["macro"])
+    macros = macros[np.isfinite(macros)]
+    return bool(
+        macros.size and (score.macro_mean < macros.min() or score.macro_mean > macros.max())
+    )
+
+
+def _interval(
+    target: str, value: float, half_widths: pd.DataFrame | None
+) -> tuple[float, float, str]:
+    """Ends and method of a target's interval."""
+    if half_widths is None or target not in set(half_widths["target"]):
+        return float("nan"), float("nan"), "none"
+    row = half_widths.loc[half_widths["target"] == target].iloc[0].to_dict()
+    half = float(row["half_width"])
+    return value - half, value + half, str(row["interval_method"])

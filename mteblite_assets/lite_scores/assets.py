@@ -1,0 +1,199 @@
+"""Lite scores: the lite suite as released, and each candidate scored on its selected items."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mteblite_assets.calibrations.fitted_task import FittedTask
+from mteblite_assets.calibrations.variant import Variant
+from mteblite_assets.embeddings.assets import model_settings
+from mteblite_assets.graph.declaration import Check, Produced, stage_asset
+from mteblite_assets.graph.keys import Grain
+from mteblite_assets.graph.work import Work
+from mteblite_assets.lite_scores.aggregation import aggregate, suite_rows
+from mteblite_assets.lite_scores.intervals import interval_half_widths
+from mteblite_assets.lite_scores.observing import observe_selection
+from mteblite_assets.lite_scores.prediction import predict_tasks
+from mteblite_assets.lite_scores.release import fitted_from_json, release_json
+from mteblite_assets.pools.restriction import restrict
+
+
+@stage_asset(
+    grain=Grain.SUITE,
+    deps=[
+        "suite_tasks", "pool_items", "item_parameters", "selected_items", "calibrations",
+        "lomo_predictions",
+    ],
+    tables=["lite_scores.lite_suites", "lite_scores.lite_suite_intervals"],
+    code_version="1",
+    checks=[
+        Check(
+            "every_task_released_with_its_selection",
+            "A released task has the selection that the selections stage stored.",
+            "SELECT l.suite, l.task FROM lite_scores.lite_suites l WHERE NOT EXISTS "
+            "(SELECT 1 FROM selections.selected_items s WHERE s.suite = l.suite AND s.task = l.task)",
+        )
+    ],
+)  # fmt: skip
+def lite_suite(work: Work) -> Produced:
+    """One row per (suite, task): selection, item parameters, calibration, interval half-width.
+
+    All that scoring a new model needs, gathered from every task of the suite; its data version
+    is the version of the lite suite.
+    """
+    tasks = work.rows("suites.suite_tasks")
+    fitted = {t.task: t for t in _fitted_tasks(work, tasks)}
+    if not fitted:
+        raise ValueError(f"no task of suite {work.key['suite']} has a calibration yet")
+    types = {t.task: t.task_type for t in fitted.values()}
+    widths = interval_half_widths(
+        work.rows("validation.lomo_predictions"), types, str(chosen_variant(work))
+    )
+    by_target = widths.set_index("target")
+    pools = tasks.set_index("task")["pool_task"]
+    hashes = work.rows("pools.shared_pool_stats").set_index("pool_task")["pool_hash"]
+    rows = [
+        {
+            "task": name,
+            "task_type": task.task_type,
+            "pool_task": pools[name],
+            "pool_hash": hashes[pools[name]],
+            "fitted": release_json(task),
+            "half_width": float(by_target["half_width"][f"task:{name}"]),
+            "interval_method": by_target["interval_method"][f"task:{name}"],
+            "reference_low": task.reference_low,
+            "reference_high": task.reference_high,
+        }
+        for name, task in sorted(fitted.items())
+    ]
+    left_out = sorted(set(tasks["task"]) - set(fitted))
+    return Produced(
+        {
+            "lite_scores.lite_suites": pd.DataFrame(rows),
+            "lite_scores.lite_suite_intervals": widths,
+        },
+        {
+            "tasks": len(rows),
+            "left_out": ", ".join(left_out) or "none",
+            "items": sum(len(t.selection) for t in fitted.values()),
+            "macro_half_width": round(float(by_target["half_width"]["macro"]), 4),
+            "interval_method": by_target["interval_method"]["macro"],
+        },
+    )
+
+
+def chosen_variant(work: Work) -> Variant:
+    """Return the variant that the suite file chose."""
+    file = work.suite.file
+    return Variant(file.per_item.selection, file.per_item.estimator, file.set_metric.selection)
+
+
+def _fitted_tasks(work: Work, tasks: pd.DataFrame) -> list[FittedTask]:
+    fitted = []
+    for row in tasks.itertuples():
+
+        def mine(table: str, name: str = str(row.task)) -> pd.DataFrame:
+            rows = work.rows(table)
+            return rows[rows["task"] == name].drop(columns=["suite", "task"])
+
+        calibration = mine("calibrations.calibrations")
+        if calibration.empty:
+            continue
+        items = work.rows("pools.shared_pool_items")
+        items = items[items["pool_task"] == row.pool_task].drop(columns="pool_task")
+        fitted.append(
+            FittedTask.from_tables(
+                task=str(row.task),
+                task_type=str(row.task_type),
+                kind=str(row.kind),
+                items=items,
+                selection=mine("selections.selected_items"),
+                item_parameters=mine("item_parameters.item_parameters"),
+                calibration={"task": row.task, **calibration.iloc[0].to_dict()},
+            )
+        )
+    return fitted
+
+
+@stage_asset(
+    grain=Grain.SUITE_CANDIDATE,
+    deps=["lite_suite"],
+    tables=["lite_scores.task_scores", "lite_scores.suite_scores"],
+    code_version="1",
+    settings=model_settings,
+    kinds=("duckdb", "pytorch"),
+    checks=[
+        Check(
+            "predictions_inside_their_intervals",
+            "A predicted score lies between its lower and upper end.",
+            "SELECT suite, task, model, predicted, lower, upper FROM lite_scores.task_scores "
+            "WHERE predicted < lower - 1e-12 OR predicted > upper + 1e-12",
+        ),
+        Check(
+            "means_of_all_tasks",
+            "The mean of a model is the mean of its task scores.",
+            "SELECT s.suite, s.model, s.mean, avg(t.predicted) AS mean_of_tasks "
+            "FROM lite_scores.suite_scores s JOIN lite_scores.task_scores t USING (suite, model) "
+            "GROUP BY ALL HAVING abs(s.mean - avg(t.predicted)) > 1e-9",
+        ),
+    ],
+)
+def lite_scores(work: Work) -> Produced:
+    """One row per (suite, task, candidate): predicted full score with interval; and their means.
+
+    Encodes only the texts of the selected items (with the train rows and shared documents that
+    these need), scores them, and maps the result to the full score.
+    """
+    started = time.perf_counter()
+    release = work.rows("lite_scores.lite_suites")
+    widths = work.rows("lite_scores.lite_suite_intervals")
+    observed, fitted, counts = {}, [], {"n_texts": 0, "n_encoded": 0}
+    for row in release.sort_values("task").to_dict("records"):
+        task = fitted_from_json(str(row["fitted"]))
+        work.progress(f"scoring {task.task} on {len(task.selection)} items")
+        observed[task.task] = _observe(work, row, task, counts)
+        fitted.append(task)
+    scores = predict_tasks(fitted, observed, widths)
+    types = {t.task: t.task_type for t in fitted}
+    suite = aggregate(scores, types)
+    summary = {
+        **suite_rows(suite, widths),
+        "type_means": json.dumps(suite.type_means, sort_keys=True),
+        **counts,
+        "revision": work.bench.identify(work.model).revision,
+        "seconds": time.perf_counter() - started,
+    }
+    scores["task_type"] = scores["task"].map(types)
+    table = scores[["task", "predicted", "lower", "upper"]].round(4).to_markdown(index=False)
+    return Produced(
+        {
+            "lite_scores.task_scores": scores,
+            "lite_scores.suite_scores": pd.DataFrame([summary]),
+        },
+        {
+            "mean": round(suite.mean, 5),
+            "macro_mean": round(suite.macro_mean, 5),
+            "texts": counts["n_texts"],
+            "encoded_now": counts["n_encoded"],
+            "scores": table,
+        },
+    )
+
+
+def _observe(
+    work: Work, row: dict[str, Any], task: FittedTask, counts: dict[str, int]
+) -> np.ndarray:
+    entry = work.suite.task(task.task)
+    pool = work.bench.pool(pd.DataFrame([row]), str(row["pool_task"]))
+    cut = restrict(pool, task.selection["item_id"].tolist())
+    encoder = work.bench.encoder(work.model, work.bench.max_tokens(entry), work.progress)
+    before = encoder.counts.encoded
+    vectors = work.bench.embed(cut, encoder, work.bench.describe(entry))
+    counts["n_texts"] += len(vectors)
+    counts["n_encoded"] += encoder.counts.encoded - before
+    return observe_selection(task.kind, cut, vectors, task.selection)

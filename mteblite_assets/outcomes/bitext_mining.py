@@ -1,0 +1,84 @@
+"""Outcomes of BitextMining: 1 if the gold target is the nearest of target and distractors.
+
+The official score, the support-weighted F1 over targets, is at most the accuracy, because a
+target that attracts other sources loses precision (mteb/abstasks/text/bitext_mining.py).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from mteblite_assets.outcomes.cells import align, cells_of, mean_of_cells, unknown_metric
+from mteblite_assets.outcomes.scoring import PoolScore
+from mteblite_assets.outcomes.similarity import cosine_blocks, unit_rows
+from mteblite_assets.pools.pool import Pool
+
+METRICS = ("f1", "accuracy", "precision", "recall")
+
+
+def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
+    """Return outcomes 0 or 1, and the score.
+
+    Raises:
+        ValueError: the main metric is none of METRICS.
+    """
+    names = [str(pool.meta["main_metric"]), *pool.meta.get("metrics", [])]
+    for name in names:
+        if name not in METRICS:
+            raise unknown_metric(str(pool.meta["task"]), name, METRICS)
+    pairs = align(pool.frames["pairs"], pool.items)
+    gold = pairs["target_index"].to_numpy()
+    outcomes = np.empty(len(pairs))
+    values: dict[str, list[float]] = {name: [] for name in names}
+    for rows in cells_of(pool.items):
+        nearest = _nearest(pairs.iloc[rows], _distractors(pool, rows), vectors)
+        outcomes[rows] = nearest == gold[rows]
+        for name in names:
+            values[name].append(_metric(name, gold[rows], nearest))
+    means = {name: mean_of_cells(scores) for name, scores in values.items()}
+    return PoolScore(
+        outcomes=outcomes,
+        pool_score=means[names[0]],
+        metrics={name: means[name] for name in names[1:]},
+    )
+
+
+def _distractors(pool: Pool, rows: np.ndarray) -> pd.DataFrame:
+    cell, frame = pool.items.iloc[rows[0]], pool.frames["distractors"]
+    here = (frame["split"] == cell["split"]) & (frame["hf_subset"] == cell["hf_subset"])
+    return frame[here.to_numpy()]
+
+
+def _nearest(pairs: pd.DataFrame, distractors: pd.DataFrame, vectors: np.ndarray) -> np.ndarray:
+    """Return the (n,) target_index nearest to each source; the smallest of equally near ones."""
+    sources = unit_rows(vectors[pairs["source_row"].to_numpy()])
+    own = unit_rows(vectors[pairs["target_row"].to_numpy()])
+    others = unit_rows(vectors[distractors["target_row"].to_numpy()])
+    indices = distractors["target_index"].to_numpy()
+    gold = pairs["target_index"].to_numpy()
+    near = np.einsum("ij,ij->i", sources, own).astype(np.float32)
+    nearest = gold.copy()
+    for rows, cosines in cosine_blocks(sources, others):
+        if not len(indices):
+            break
+        # the gold target is judged by `near`: the same vector must not beat itself by a last digit
+        cosines[gold[rows][:, None] == indices[None, :]] = -np.inf
+        best = cosines.argmax(axis=1)
+        top = cosines[np.arange(len(best)), best]
+        wins = (top > near[rows]) | ((top == near[rows]) & (indices[best] < gold[rows]))
+        nearest[rows] = np.where(wins, indices[best], gold[rows])
+    return nearest
+
+
+def _metric(name: str, gold: np.ndarray, nearest: np.ndarray) -> float:
+    from sklearn import metrics
+
+    if name == "accuracy":
+        return float(np.mean(gold == nearest))
+    functions = {
+        "f1": metrics.f1_score,
+        "precision": metrics.precision_score,
+        "recall": metrics.recall_score,
+    }
+    return float(functions[name](gold, nearest, zero_division=0, average="weighted"))

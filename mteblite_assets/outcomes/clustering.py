@@ -1,0 +1,249 @@
+"""Outcomes of Clustering: whether a document's k-means cluster is mostly of its own label.
+
+The official score is the V-measure of mini-batch k-means, a mean over bootstraps and label
+levels (mteb/abstasks/clustering.py); a statistic of the set. A pool that is the whole task
+repeats mteb's bootstraps, which depend on the cells drawn before.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mteblite_assets.outcomes.cells import cells_of, mean_of_cells, unknown_metric
+from mteblite_assets.outcomes.scoring import PoolScore
+from mteblite_assets.pools.clustering import (
+    LEVEL_SEPARATOR,
+    bootstrap_rows,
+    cell_key,
+    fresh_rng,
+    take_sample,
+)
+from mteblite_assets.pools.pool import Pool
+from mteblite_assets.seeds import stable_seed
+
+METRICS = ("v_measure", "ami")
+MISSING_LEVEL = -1
+"""mteb's mark for a document that lacks a level; such documents are left out of it."""
+
+
+def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
+    """Return per document the share of label levels where its cluster's majority is its label.
+
+    Raises:
+        ValueError: the main metric is none of METRICS.
+    """
+    names = [str(pool.meta["main_metric"]), *pool.meta.get("metrics", [])]
+    for name in names:
+        if name not in METRICS:
+            raise unknown_metric(str(pool.meta["task"]), name, METRICS)
+    observations = observe(pool, vectors)
+    outcomes = np.empty(len(pool.items))
+    for rows in cells_of(pool.items):
+        outcomes[rows] = _majority_hits(observations[rows], pool.items.iloc[rows], pool.meta)
+    values: dict[str, list[float]] = {name: [] for name in names}
+    for documents, rng in _bootstrap_cells(pool):
+        if pool.meta["protocol"].get("legacy"):
+            scores = _by_set(vectors, documents, pool.meta["protocol"], names)
+        else:
+            scores = _bootstrapped(vectors, documents, rng, pool.meta["protocol"], names)
+        for name in names:
+            values[name].append(scores[name])
+    means = {name: mean_of_cells(scores) for name, scores in values.items()}
+    return PoolScore(
+        outcomes=outcomes,
+        pool_score=means[names[0]],
+        observations=observations,
+        metrics={name: means[name] for name in names[1:]},
+    )
+
+
+def observe(pool: Pool, vectors: np.ndarray) -> np.ndarray:
+    """Return the (n_items, dim) vectors of the documents, in the order of the items."""
+    rows = pool.frames["documents"].set_index("item_id").loc[pool.items["item_id"], "text_row"]
+    return np.asarray(vectors[rows.to_numpy()], dtype=np.float32)
+
+
+def set_statistic(observations: np.ndarray, items: pd.DataFrame, weights: np.ndarray) -> float:
+    """Return the V-measure of k-means on a few documents, a mean over label levels and cells.
+
+    There are as many clusters as labels in the set. With a label per document, as label-stratified
+    selection gives when K is at most the number of labels, it is 1 for every model and worthless.
+
+    Args:
+        observations: (k, dim) vectors.
+        items: (k rows) item_id, hf_subset, split, stratum.
+        weights: (k,) positive; weights of k-means and of the V-measure.
+
+    Returns:
+        NaN where a cell has fewer than two labels.
+    """
+    scores = []
+    weights = np.asarray(weights, dtype=float)
+    for rows in cells_of(items):
+        cell = items.iloc[rows]
+        levels = []
+        for labels in _strata_levels(cell["stratum"]):
+            here = np.array([label is not None for label in labels])
+            codes = np.unique([label for label in labels if label is not None], return_inverse=True)[1]
+            if codes.max(initial=0) < 1:
+                continue
+            chosen = rows[here]
+            seed = _seed(*sorted(cell["item_id"].astype(str))) if "item_id" in cell else 0
+            clusters = _cluster(observations[chosen], int(codes.max()) + 1, seed, weights[chosen])
+            levels.append(weighted_v_measure(codes, clusters, weights[chosen]))
+        scores.append(float(np.mean(levels)) if levels else float("nan"))
+    return mean_of_cells(scores)
+
+
+def weighted_v_measure(labels: np.ndarray, clusters: np.ndarray, weights: np.ndarray) -> float:
+    """Return the V-measure of a weighted contingency table; sklearn's where weights are equal.
+
+    Source: Rosenberg and Hirschberg 2007, harmonic mean of homogeneity and completeness.
+
+    Args:
+        labels: (n,) codes from 0.
+        clusters: (n,) codes from 0.
+        weights: (n,) positive.
+    """
+    table = np.zeros((labels.max() + 1, clusters.max() + 1))
+    np.add.at(table, (labels, clusters), weights / weights.sum())
+    joint, by_label, by_cluster = (_entropy(m) for m in (table, table.sum(1), table.sum(0)))
+    shared = by_label + by_cluster - joint
+    homogeneity = shared / by_label if by_label > 1e-15 else 1.0
+    completeness = shared / by_cluster if by_cluster > 1e-15 else 1.0
+    total = homogeneity + completeness
+    return float(2 * homogeneity * completeness / total) if total > 1e-15 else 0.0
+
+
+def _entropy(masses: np.ndarray) -> float:
+    positive = masses[masses > 0]
+    return float(-np.sum(positive * np.log(positive)))
+
+
+def _strata_levels(strata: pd.Series) -> list[list[str | None]]:
+    paths = [str(stratum).split(LEVEL_SEPARATOR) for stratum in strata]
+    depth = max(map(len, paths))
+    return [[path[level] if level < len(path) else None for path in paths] for level in range(depth)]
+
+
+def _majority_hits(vectors: np.ndarray, items: pd.DataFrame, meta: dict[str, Any]) -> np.ndarray:
+    """Return the (n,) share of levels whose cluster majority (ties: first by name) is the label."""
+    hits, levels = np.zeros(len(items)), np.zeros(len(items))
+    for labels in _strata_levels(items["stratum"]):
+        here = np.flatnonzero([label is not None for label in labels])
+        names, codes = np.unique([labels[row] for row in here], return_inverse=True)
+        seed = _seed(meta["seed"], meta["task"], items["split"].iloc[0], items["hf_subset"].iloc[0])
+        clusters = _cluster(vectors[here], len(names), seed)
+        table = np.zeros((clusters.max() + 1, len(names)))
+        np.add.at(table, (clusters, codes), 1)
+        hits[here] += table.argmax(axis=1)[clusters] == codes
+        levels[here] += 1
+    return hits / np.maximum(levels, 1)
+
+
+def _seed(*keys: str | int) -> int:
+    return stable_seed(*keys, "k-means") % 2**32
+
+
+def _cluster(
+    vectors: np.ndarray, n_clusters: int, seed: int, weights: np.ndarray | None = None
+) -> np.ndarray:
+    import warnings
+
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        # fewer distinct vectors than clusters (a model that maps texts to one point) is no error
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = KMeans(min(n_clusters, len(vectors)), n_init=1, random_state=seed)
+        return np.asarray(model.fit_predict(vectors, sample_weight=weights))
+
+
+def _bootstrap_cells(pool: Pool) -> Iterator[tuple[pd.DataFrame, random.Random]]:
+    """Yield the documents of each cell in mteb's order, and the generator in the state for it."""
+    frame = pool.frames["documents"]
+    by_cell = {
+        (str(split), str(subset)): part.sort_values("position")
+        for (split, subset), part in frame.groupby(["split", "hf_subset"], sort=True)
+    }
+    if pool.meta.get("replay"):
+        rng = fresh_rng(pool.meta["protocol"])
+        for cell in pool.meta["replay"]:
+            take_sample(rng, cell)
+            yield by_cell[cell_key(cell)], rng
+        return
+    for key, documents in by_cell.items():
+        seed = stable_seed(pool.meta["seed"], pool.meta["task"], *key, "bootstraps")
+        yield documents, random.Random(seed)
+
+
+def _bootstrapped(
+    vectors: np.ndarray,
+    documents: pd.DataFrame,
+    rng: random.Random,
+    protocol: dict[str, Any],
+    names: list[str],
+) -> dict[str, float]:
+    """Return the mean of each metric over levels and bootstraps, as mteb computes it."""
+    from sklearn import metrics
+    from sklearn.cluster import MiniBatchKMeans
+
+    functions = {"v_measure": metrics.v_measure_score, "ami": metrics.adjusted_mutual_info_score}
+    labels = [json.loads(value) for value in documents["labels"]]
+    rows = documents["text_row"].to_numpy()
+    scores: dict[str, list[float]] = {name: [] for name in names}
+    depth = max(map(len, labels))
+    if protocol.get("max_depth") is not None:
+        depth = min(depth, int(protocol["max_depth"]))
+    for level in range(depth):
+        # as in mteb: among labels that are strings the mark is the string "-1", which stays
+        named = np.array([path[level] if len(path) > level else MISSING_LEVEL for path in labels])
+        valid = np.array([label != MISSING_LEVEL for label in named])
+        here, named = vectors[rows[valid]], named[valid]
+        model = MiniBatchKMeans(
+            n_clusters=np.unique(named).size,
+            batch_size=int(protocol.get("k_mean_batch_size", 512)),
+            init="k-means++",
+            n_init=1,
+            random_state=int(protocol.get("seed", 42)),
+        )
+        for drawn in bootstrap_rows(rng, len(here), protocol):
+            clusters = model.fit_predict(here[drawn])
+            for name in names:
+                scores[name].append(float(functions[name](named[drawn], clusters)))
+    return {name: float(np.mean(values)) for name, values in scores.items()}
+
+
+def _by_set(
+    vectors: np.ndarray, documents: pd.DataFrame, protocol: dict[str, Any], names: list[str]
+) -> dict[str, float]:
+    """Return the mean of each metric over the sets of a legacy task.
+
+    Source: mteb/abstasks/clustering_legacy.py; a set with one label counts as 1 there.
+    """
+    from sklearn import metrics
+    from sklearn.cluster import MiniBatchKMeans
+
+    functions = {"v_measure": metrics.v_measure_score, "ami": metrics.adjusted_mutual_info_score}
+    scores: dict[str, list[float]] = {name: [] for name in names}
+    for _, members in documents.groupby("set", sort=True):
+        labels = [json.loads(value)[0] for value in members["labels"]]
+        clusters = labels
+        if len(set(labels)) > 1:
+            model = MiniBatchKMeans(
+                n_clusters=len(set(labels)),
+                batch_size=int(protocol.get("k_mean_batch_size", 500)),
+                n_init="auto",
+                random_state=int(protocol.get("seed", 42)),
+            )
+            clusters = model.fit(vectors[members["text_row"].to_numpy()]).labels_.tolist()
+        for name in names:
+            scores[name].append(float(functions[name](labels, clusters)))
+    return {name: float(np.mean(values)) for name, values in scores.items()}

@@ -1,0 +1,151 @@
+"""Outcomes of PairClassification: whether a pair falls on its side of the best cosine threshold.
+
+The official score is average precision, the maximum over mteb's similarity functions, per cell;
+a statistic of the set. Similarities are those of
+mteb/_evaluators/pair_classification_evaluator.py. Average precision is weighted by
+`pool_weight`, so that a balanced pool answers for the label prior of the task.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from mteblite_assets.outcomes.cells import align, cells_of, mean_of_cells, unknown_metric
+from mteblite_assets.outcomes.scoring import PoolScore
+from mteblite_assets.outcomes.similarity import paired_cosines
+from mteblite_assets.pools.pool import Pool
+
+SIMILARITIES = ("similarity", "cosine", "manhattan", "euclidean", "dot")
+"""Columns of the observations, each oriented so that more is more similar."""
+
+METRICS = (
+    *(f"{s}_{m}" for s in ("max", *SIMILARITIES) for m in ("ap", "accuracy")),
+)
+
+
+def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
+    """Return outcomes 1 (right side of the accuracy-optimal cosine threshold) or 0, and the score.
+
+    Raises:
+        ValueError: the main metric is none of METRICS.
+    """
+    names = [str(pool.meta["main_metric"]), *pool.meta.get("metrics", [])]
+    for name in names:
+        if name not in METRICS:
+            raise unknown_metric(str(pool.meta["task"]), name, METRICS)
+    observations = observe(pool, vectors)
+    labels = pool.items["gold"].to_numpy(dtype=int)
+    weights = pool.items["pool_weight"].to_numpy(dtype=float)
+    outcomes = np.empty(len(pool.items))
+    values: dict[str, list[float]] = {name: [] for name in names}
+    for rows in cells_of(pool.items):
+        cosine = observations[rows, SIMILARITIES.index("cosine")]
+        threshold, _ = best_threshold(cosine, labels[rows], weights[rows])
+        outcomes[rows] = (cosine > threshold) == (labels[rows] == 1)
+        for name in names:
+            values[name].append(_metric(name, observations[rows], labels[rows], weights[rows]))
+    means = {name: mean_of_cells(scores) for name, scores in values.items()}
+    return PoolScore(
+        outcomes=outcomes,
+        pool_score=means[names[0]],
+        observations=observations,
+        metrics={name: means[name] for name in names[1:]},
+    )
+
+
+def observe(pool: Pool, vectors: np.ndarray) -> np.ndarray:
+    """Return the (n_items, 5) similarities, columns SIMILARITIES, more is more similar."""
+    from sklearn.metrics import pairwise
+
+    pairs = align(pool.frames["pairs"], pool.items)
+    first = vectors[pairs["first_row"].to_numpy()]
+    second = vectors[pairs["second_row"].to_numpy()]
+    columns = [
+        paired_cosines(first, second),
+        1 - pairwise.paired_cosine_distances(first, second),
+        -pairwise.paired_manhattan_distances(first, second),
+        -pairwise.paired_euclidean_distances(first, second),
+        np.einsum("ij,ij->i", first, second),
+    ]
+    return np.stack(columns, axis=1).astype(np.float32)
+
+
+def set_statistic(observations: np.ndarray, items: pd.DataFrame, weights: np.ndarray) -> float:
+    """Return the weighted average precision, maximum over similarities, a mean over cells.
+
+    Weights that are all equal say nothing about the label prior: then `pool_weight` takes their
+    place, which stands for the mass of a pair's label in the task. Unequal weights are used as
+    they are (anchors carry the pool mass of their cluster).
+
+    Args:
+        observations: (k, 5) similarities.
+        items: (k rows) hf_subset, split, gold, pool_weight.
+        weights: (k,) positive.
+
+    Returns:
+        NaN where a cell has no positive or no negative pair.
+    """
+    weights = np.asarray(weights, dtype=float)
+    if np.ptp(weights) <= 1e-12 * weights.max(initial=0):
+        weights = items["pool_weight"].to_numpy(dtype=float)
+    labels = items["gold"].to_numpy(dtype=int)
+    return mean_of_cells(
+        [_metric("max_ap", observations[r], labels[r], weights[r]) for r in cells_of(items)]
+    )
+
+
+def average_precision(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
+    """Return the weighted average precision, sum over thresholds of (recall step) x precision.
+
+    Equals `sklearn.metrics.average_precision_score(labels, scores, sample_weight=weights)`.
+
+    Args:
+        scores: (n,) more is more similar.
+        labels: (n,) 0 or 1.
+        weights: (n,) positive.
+
+    Returns:
+        NaN without a positive or without a negative.
+    """
+    if not 0 < labels.sum() < len(labels):
+        return float("nan")
+    order = np.argsort(-scores, kind="stable")
+    hits = np.cumsum(weights[order] * labels[order])
+    total = np.cumsum(weights[order])
+    last = np.r_[np.flatnonzero(np.diff(scores[order])), len(scores) - 1]
+    steps = np.diff(hits[last], prepend=0.0)
+    return float(np.sum(steps * hits[last] / total[last]) / hits[-1])
+
+
+def best_threshold(
+    scores: np.ndarray, labels: np.ndarray, weights: np.ndarray
+) -> tuple[float, float]:
+    """Return (threshold, weighted accuracy) of the best rule `score > threshold`.
+
+    Thresholds lie between neighbouring distinct scores, as in mteb; the highest of equally good
+    ones is taken.
+    """
+    order = np.argsort(-scores, kind="stable")
+    ordered, mass = scores[order].astype(float), weights[order] / weights.sum()
+    signed = np.where(labels[order] == 1, mass, -mass)
+    right = mass[labels[order] == 0].sum() + np.cumsum(signed)
+    last = np.r_[np.flatnonzero(np.diff(ordered)), len(ordered) - 1]
+    below = np.r_[ordered[last[:-1] + 1], ordered[-1] - 1.0] if len(last) else ordered
+    thresholds = np.r_[ordered[0], (ordered[last] + below) / 2]
+    accuracies = np.r_[mass[labels[order] == 0].sum(), right[last]]
+    best = int(np.argmax(accuracies > accuracies.max() - 1e-12))
+    return float(thresholds[best]), float(accuracies[best])
+
+
+def _metric(name: str, observations: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
+    similarity, _, kind = name.rpartition("_")
+    chosen = SIMILARITIES if similarity == "max" else (similarity,)
+    values = []
+    for column in (SIMILARITIES.index(s) for s in chosen):
+        scores = observations[:, column]
+        if kind == "ap":
+            values.append(average_precision(scores, labels, weights))
+        else:
+            values.append(best_threshold(scores, labels, weights)[1])
+    return max(values)

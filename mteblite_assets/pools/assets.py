@@ -1,0 +1,81 @@
+"""Pools: the candidate items of each task, drawn once for all suites that ask for the same."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import Any
+
+import pandas as pd
+
+from mteblite_assets.graph.declaration import Check, Produced, stage_asset
+from mteblite_assets.graph.keys import Grain
+from mteblite_assets.graph.work import SettingsContext, Work
+from mteblite_assets.pools.drawing import draw_pool
+
+
+def _settings(context: SettingsContext) -> Any:
+    entry = context.entry
+    return asdict(context.catalog.suite(entry.suite).pool_settings), list(entry.request.metrics)
+
+
+@stage_asset(
+    grain=Grain.POOL_TASK,
+    deps=["resolved_tasks"],
+    tables=["pools.shared_pool_items", "pools.shared_pool_stats"],
+    code_version="1",
+    settings=_settings,
+    kinds=("duckdb", "parquet"),
+    checks=[
+        Check(
+            "item_ids_unique",
+            "An item id occurs once per pool.",
+            "SELECT pool_task, item_id, count(*) AS n FROM pools.shared_pool_items "
+            "GROUP BY ALL HAVING count(*) > 1",
+        ),
+        Check(
+            "weights_sum_to_one",
+            "The pool weights of a task sum to 1.",
+            "SELECT pool_task, sum(pool_weight) AS total FROM pools.shared_pool_items "
+            "GROUP BY ALL HAVING abs(sum(pool_weight) - 1) > 1e-9",
+        ),
+    ],
+)
+def pool_items(work: Work) -> Produced:
+    """One row per (pool_task, item_id): candidate items with stratum, gold and pool weight.
+
+    Loaded by mteb's own code and drawn with seeds from stable keys; texts, candidate lists and
+    train rows lie beside the warehouse as Parquet files named by the pool's hash.
+    """
+    started = time.perf_counter()
+    work.progress("loading data")
+    data = work.bench.tasks.load(work.bench.describe(work.entry))
+    settings = work.catalog.suite(work.entry.suite).pool_settings
+    work.progress("drawing the pool")
+    pool = draw_pool(data, settings)
+    pool_hash = work.bench.save_pool(work.key["pool_task"], pool)
+    stats = {
+        "task": work.entry.task,
+        "n_items": len(pool.items),
+        "n_texts": len(pool.texts),
+        "n_available": pool.meta["n_available"],
+        "n_dropped_relevant": pool.meta.get("n_dropped_relevant", 0),
+        "seconds": time.perf_counter() - started,
+        "pool_hash": pool_hash,
+    }
+    strata = pool.items["stratum"].astype(str).value_counts().head(10)
+    facts = {
+        "items": stats["n_items"],
+        "of": stats["n_available"],
+        "texts": stats["n_texts"],
+        "pool_hash": pool_hash,
+        "strata": ", ".join(f"{s or '-'} {n}" for s, n in strata.items()),
+    }
+    return Produced(
+        {
+            "pools.shared_pool_items": pool.items,
+            "pools.shared_pool_stats": pd.DataFrame([stats]),
+        },
+        facts,
+        version=pool_hash,
+    )

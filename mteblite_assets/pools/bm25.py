@@ -1,0 +1,107 @@
+"""First-stage candidates by BM25 over a streamed corpus.
+
+Scores are Lucene's variant of Okapi BM25 (its idf, log(1 + (N - df + .5)/(df + .5)), is never
+negative), k1 = 0.9 and b = 0.4 as in the published method, computed eagerly per posting as in
+BM25S (arXiv 2407.03618) and equal to `bm25s.BM25(method="lucene")` on the same tokens. They are
+computed here, not by bm25s, because its indexer holds every document's tokens as Python lists
+and breaks ties by row: here documents pass in batches, memory is 8 bytes per distinct term of a
+document, and ties go to the smallest document id.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+K1 = 0.9
+B = 0.4
+
+_ARABIC_MARKS = [*range(0x064B, 0x0660), 0x0670, 0x0640, *range(0x06D6, 0x06EE)]
+_INVISIBLE = [*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF, 0xAD]
+_DROPPED = dict.fromkeys([*_ARABIC_MARKS, *_INVISIBLE])
+# Han, kana and Thai are written without spaces: one token per character. Elsewhere a token is a
+# run of letters and digits; South Asian vowel signs are no letters for `re`, but part of words.
+_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]|(?:[^\W_]|[\u0900-\u0dff])+")
+
+
+def tokenize(text: str) -> list[str]:
+    """Return the terms of a text: case-folded, without Arabic diacritics or invisible marks."""
+    return _TOKEN.findall(unicodedata.normalize("NFKC", text).translate(_DROPPED).casefold())
+
+
+class Index:
+    """BM25 scores of every (term, document) posting, by term."""
+
+    def __init__(self, batches: Iterable[Sequence[str]], *, k1: float = K1, b: float = B) -> None:
+        """Index a corpus.
+
+        Args:
+            batches: the texts in row order, a batch at a time.
+            k1: saturation of term frequency.
+            b: weight of document length.
+        """
+        self.vocabulary: dict[str, int] = {}
+        terms, rows, counts, lengths = self._postings(batches)
+        self.n_documents = len(lengths)
+        order = np.argsort(terms, kind="stable")
+        self._documents = rows[order]
+        frequencies = np.bincount(terms, minlength=len(self.vocabulary))
+        self._starts = np.concatenate([[0], np.cumsum(frequencies)])
+        n = self.n_documents
+        idf = np.log1p((n - frequencies + 0.5) / (frequencies + 0.5)).astype(np.float32)
+        mean_length = max(lengths.mean(), 1e-9) if n else 1.0
+        norms = (k1 * (1 - b + b * lengths / mean_length)).astype(np.float32)
+        tf = counts[order].astype(np.float32)
+        self._scores = np.repeat(idf, frequencies) * (tf / (tf + norms[self._documents]))
+
+    def scores(self, query: str) -> np.ndarray:
+        """Return the (n_documents,) float32 scores of a query."""
+        total = np.zeros(self.n_documents, dtype=np.float32)
+        for term in tokenize(query):
+            code = self.vocabulary.get(term)
+            if code is not None:
+                postings = slice(self._starts[code], self._starts[code + 1])
+                total[self._documents[postings]] += self._scores[postings]
+        return total
+
+    def top(self, query: str, number: int, ids: Sequence[str]) -> list[int]:
+        """Return the rows of the best documents that share a term with the query.
+
+        Args:
+            query: the query.
+            number: how many at most.
+            ids: document id per row; equal scores go to the smaller id.
+        """
+        scores = self.scores(query)
+        threshold = 0.0
+        if number < len(scores):
+            threshold = float(np.partition(scores, len(scores) - number)[len(scores) - number])
+        rows = np.flatnonzero((scores >= threshold) & (scores > 0))
+        return sorted(rows.tolist(), key=lambda row: (-scores[row], ids[row], row))[:number]
+
+    def _postings(
+        self, batches: Iterable[Sequence[str]]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        terms, rows, counts, lengths = [], [], [], []
+        first = 0
+        for batch in batches:
+            tokens = [tokenize(text) for text in batch]
+            sizes = np.array([len(t) for t in tokens], dtype=np.int64)
+            add = self.vocabulary.setdefault
+            codes = np.array(
+                [add(t, len(self.vocabulary)) for document in tokens for t in document],
+                dtype=np.int64,
+            )
+            pairs = (np.repeat(np.arange(len(batch)), sizes) << 32) | codes
+            distinct, repeats = np.unique(pairs, return_counts=True)
+            terms.append((distinct & 0xFFFFFFFF).astype(np.int32))
+            rows.append((first + (distinct >> 32)).astype(np.int32))
+            counts.append(np.minimum(repeats, 65_535).astype(np.uint16))
+            lengths.append(sizes)
+            first += len(batch)
+        parts = (terms, rows, counts, lengths)
+        joined = [np.concatenate(p) if p else np.array([], dtype=np.int64) for p in parts]
+        return joined[0], joined[1], joined[2], joined[3]

@@ -1,0 +1,94 @@
+"""Pool of a PairClassification task: as many positive as negative pairs.
+
+Reads from `TaskData.cells[(split, hf_subset)]`:
+    pairs: DataFrame[text1, text2, label] with label 0 or 1.
+Protocol (optional): `input1_prompt_type`, `input2_prompt_type` of asymmetric tasks.
+
+The balance changes the share of positives, on which average precision depends. So `pool_weight`
+gives the positives of a cell the mass that they have in the whole cell (its label prior), and
+statistics on the pool are weighted by it.
+
+Frames of the pool: `pairs` [item_id, first_row, second_row].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mteblite_assets.pools.assembly import Texts, assemble, item_frame
+from mteblite_assets.pools.items import (
+    check_numbers,
+    check_texts,
+    content_ids,
+    draw,
+    item_ids,
+    split_evenly,
+)
+from mteblite_assets.pools.pool import Pool, PoolSettings
+from mteblite_assets.pools.sts import pair_frame
+from mteblite_assets.pools.task_data import TaskData
+
+
+def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
+    """Return the pool: pairs drawn evenly from both labels, weighted back to the label prior.
+
+    Raises:
+        ValueError: a text is missing, or a label is not 0 or 1; names row and column.
+    """
+    name = data.description.task
+    quota = split_evenly({c: len(f["pairs"]) for c, f in data.cells.items()}, settings.max_items)
+    texts, items, pairs, prior = Texts(), [], [], {}
+    for cell, frames in data.cells.items():
+        frame, where = frames["pairs"], f"{name} {cell}"
+        check_texts(frame, ["text1", "text2"], where)
+        labels = _binary(check_numbers(frame["label"].tolist(), "label", where), where)
+        first, second = frame["text1"].tolist(), frame["text2"].tolist()
+        ids = item_ids(cell, content_ids([first, second, labels]))
+        rows = _balanced(ids, labels, quota[cell], settings.seed, name, *cell)
+        chosen = [ids[r] for r in rows]
+        share = prior_shares(labels, labels[rows])
+        items.append(item_frame(cell, chosen, labels[rows].tolist(), labels[rows], share))
+        pairs.append(pair_frame(texts, chosen, [first[r] for r in rows], [second[r] for r in rows], data))
+        prior["/".join((cell[1], cell[0]))] = float(labels.mean()) if len(labels) else float("nan")
+    n_available = sum(len(frames["pairs"]) for frames in data.cells.values())
+    meta = {"n_available": n_available, "label_prior": prior}
+    return assemble(data, settings, texts, items, {"pairs": pairs}, meta)
+
+
+def prior_shares(population: np.ndarray, sample: np.ndarray) -> np.ndarray:
+    """Return a share per sampled pair such that each label has the mass it has in the population.
+
+    Args:
+        population: (n,) labels 0/1 of the whole cell.
+        sample: (k,) labels of the pairs drawn.
+
+    Returns:
+        (k,) positive shares, all equal when the sample is the population.
+    """
+    if len(sample) == len(population):
+        return np.ones(len(sample))
+    shares = np.empty(len(sample))
+    for label in (0, 1):
+        mask = sample == label
+        if mask.any():
+            shares[mask] = np.mean(population == label) / mask.sum()
+    return shares
+
+
+def _binary(labels: np.ndarray, where: str) -> np.ndarray:
+    wrong = np.flatnonzero(~np.isin(labels, (0, 1)))
+    if len(wrong):
+        raise ValueError(
+            f"{where}: row {wrong[0]}, column 'label' is {labels[wrong[0]]:g}; expected 0 or 1"
+        )
+    return labels.astype(np.int64)
+
+
+def _balanced(ids: list[str], labels: np.ndarray, number: int, *keys: str | int) -> np.ndarray:
+    sizes = split_evenly({label: int(np.sum(labels == label)) for label in (0, 1)}, number)
+    parts = []
+    for label, size in sizes.items():
+        members = np.flatnonzero(labels == label)
+        drawn = draw([ids[m] for m in members], size, *keys, "pool", f"label{label}")
+        parts.append(members[drawn])
+    return np.concatenate(parts)

@@ -1,0 +1,77 @@
+"""Cut a pool to a few items: what is encoded to score a new checkpoint on a selection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from mteblite_assets.pools.assembly import weigh_cells
+from mteblite_assets.pools.pool import Pool
+
+CELL = ["split", "hf_subset"]
+
+
+def restrict(pool: Pool, item_ids: Sequence[str]) -> Pool:
+    """Return the pool cut to these items and to the texts that they need.
+
+    Of what items share, everything in their cells stays (train rows, shared documents,
+    distractors), so the outcome of an item of a per-item type is the same as in the full pool.
+
+    Args:
+        pool: the pool.
+        item_ids: ids of the items to keep, in any order.
+
+    Raises:
+        ValueError: no ids, or an id that the pool does not have.
+    """
+    wanted = set(item_ids)
+    unknown = sorted(wanted.difference(pool.items["item_id"]))
+    if unknown or not wanted:
+        raise ValueError(
+            f"{pool.meta['task']}: {'item ' + repr(unknown[0]) if unknown else 'an empty selection'}"
+            f" is not in its pool of {len(pool.items)} items; expected ids of this pool"
+        )
+    items = pool.items[pool.items["item_id"].isin(wanted)].reset_index(drop=True)
+    cells = pd.MultiIndex.from_frame(items[CELL].drop_duplicates())
+    frames = {name: _cut(frame, wanted, cells) for name, frame in pool.frames.items()}
+    if "candidates" in frames:
+        frames["documents"] = _needed_documents(frames)
+    used = np.zeros(len(pool.texts), dtype=bool)
+    for frame in frames.values():
+        for column in _row_columns(frame):
+            used[frame[column].to_numpy()] = True
+    final = np.cumsum(used) - 1
+    meta = {**pool.meta, "replay": None} if "replay" in pool.meta else dict(pool.meta)
+    return Pool(
+        meta={**meta, "restricted": True},
+        texts=pool.texts[used].reset_index(drop=True),
+        items=weigh_cells(items),
+        frames={
+            name: frame.assign(**{c: final[frame[c].to_numpy()] for c in _row_columns(frame)})
+            for name, frame in frames.items()
+        },
+    )
+
+
+def _cut(frame: pd.DataFrame, wanted: set[str], cells: pd.MultiIndex) -> pd.DataFrame:
+    if "item_id" in frame.columns:
+        kept = frame["item_id"].isin(wanted)
+    else:
+        kept = pd.MultiIndex.from_frame(frame[CELL]).isin(cells)
+    return frame[kept].reset_index(drop=True)
+
+
+def _needed_documents(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Shared documents, and those on the candidate list of an item that is kept."""
+    documents = frames["documents"]
+    cell_of = frames["queries"][["item_id", "query_id", *CELL]]
+    listed = frames["candidates"].merge(cell_of, on=["item_id", "query_id"])
+    keys = [*CELL, "doc_id"]
+    needed = pd.MultiIndex.from_frame(documents[keys]).isin(pd.MultiIndex.from_frame(listed[keys]))
+    return documents[documents["shared"].to_numpy(dtype=bool) | needed].reset_index(drop=True)
+
+
+def _row_columns(frame: pd.DataFrame) -> list[str]:
+    return [column for column in frame.columns if str(column).endswith("_row")]

@@ -1,0 +1,230 @@
+"""Pool of a Retrieval or Reranking task: queries, each with its candidates.
+
+Reads from `TaskData.cells[(split, hf_subset)]`:
+    corpus: `Corpus`; queries: DataFrame[query_id, text]; qrels: DataFrame[query_id, doc_id,
+    relevance]; top_ranked: DataFrame[query_id, doc_id] or None.
+Protocol: `ignore_identical_ids`, `k_values`, `skip_first_result`.
+
+Candidates of a query: its own list where the task has one (`top_ranked`); else the best by BM25
+over the full corpus, its relevant documents, and random documents shared by the cell. Without a
+cap on one of the latter every document is a candidate of every query.
+
+An item is a query with a judgement, or, where the main score is a maximum over sub-queries
+(MindSmall), all sub-queries `<item>_<n>` of an impression. Under a cap only queries with a
+relevant document are items; the others score 0 for every model.
+
+Frames of the pool:
+    queries [item_id, split, hf_subset, query_id, query_row];
+    documents [split, hf_subset, doc_id, document_row, shared];
+    candidates [item_id, query_id, doc_id], beyond the shared documents of the cell;
+    qrels [item_id, query_id, doc_id, relevance], without relevant documents dropped by a cap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mteblite_assets.pools.assembly import Texts, assemble, item_frame
+from mteblite_assets.pools.bm25 import Index
+from mteblite_assets.pools.corpus import Corpus
+from mteblite_assets.pools.items import Cell, check_texts, draw, item_ids, split_evenly
+from mteblite_assets.pools.pool import Pool, PoolSettings
+from mteblite_assets.pools.task_data import TaskData
+from mteblite_assets.seeds import stable_seed
+
+SUBQUERIES = "max_over_subqueries_"
+LEAST_RANDOM_DOCUMENTS = 200
+"""Of a subset, in tasks with several (mteb_lite_method.md, section 1)."""
+
+
+@dataclass
+class _Cell:
+    """The judged queries of a cell: text and judgements by query id, query ids by item."""
+
+    corpus: Corpus
+    texts: dict[str, str]
+    qrels: dict[str, dict[str, int]]
+    items: dict[str, list[str]]
+    top_ranked: dict[str, list[str]] | None
+    own: dict[str, list[str]] = field(default_factory=dict)
+    shared: list[str] = field(default_factory=list)
+    dropped: int = 0
+
+
+def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
+    """Return the pool of a retrieval or reranking task.
+
+    Raises:
+        ValueError: a text is missing, or no query has a judgement; names row and column.
+    """
+    name, metric = data.description.task, data.description.main_metric
+    capped = settings.max_items is not None
+    cells = {c: _read(f, metric, capped, f"{name} {c}") for c, f in data.cells.items()}
+    quota = split_evenly({c: len(cell.items) for c, cell in cells.items()}, settings.max_items)
+    n_available = sum(len(cell.items) for cell in cells.values())
+    texts = Texts()
+    parts: dict[str, list[pd.DataFrame]] = {k: [] for k in ("queries", "documents", "candidates", "qrels")}
+    items = []
+    for key, cell in cells.items():
+        keys = list(cell.items)
+        rows = draw(keys, quota[key], settings.seed, name, *key, "pool")
+        cell.items = {keys[r]: cell.items[keys[r]] for r in rows}
+        _choose_candidates(cell, settings, metric, len(cells), (settings.seed, name, *key))
+        ids = dict(zip(cell.items, item_ids(key, cell.items), strict=True))
+        items.append(item_frame(key, list(ids.values())))
+        for part, frame in _frames(key, cell, ids, texts).items():
+            parts[part].append(frame)
+    meta = {
+        "n_available": n_available,
+        "n_dropped_relevant": sum(cell.dropped for cell in cells.values()),
+    }
+    return assemble(data, settings, texts, items, parts, meta)
+
+
+def _read(frames: Mapping[str, Any], metric: str, capped: bool, where: str) -> _Cell:
+    queries = frames["queries"]
+    check_texts(queries, ["text"], f"{where} queries")
+    texts = dict(zip(map(str, queries["query_id"]), queries["text"], strict=True))
+    qrels: dict[str, dict[str, int]] = {}
+    for query, document, relevance in frames["qrels"][["query_id", "doc_id", "relevance"]].itertuples(index=False):
+        if str(query) in texts:
+            qrels.setdefault(str(query), {})[str(document)] = int(relevance)
+    groups: dict[str, list[str]] = {}
+    for query in sorted(qrels):
+        item = query.rpartition("_")[0] if metric.startswith(SUBQUERIES) else query
+        groups.setdefault(item, []).append(query)
+    if capped:
+        relevant = {q for q, judged in qrels.items() if any(r > 0 for r in judged.values())}
+        groups = {item: qs for item, qs in groups.items() if relevant.intersection(qs)}
+    if not groups:
+        raise ValueError(
+            f"{where}: none of {len(texts)} queries has a "
+            f"{'relevant document' if capped else 'judgement'}: check that the query ids of "
+            "queries and qrels agree"
+        )
+    ranked: dict[str, list[str]] | None = None
+    if frames.get("top_ranked") is not None:
+        table = frames["top_ranked"]
+        ranked = {}
+        for query, document in zip(map(str, table["query_id"]), map(str, table["doc_id"]), strict=True):
+            ranked.setdefault(query, []).append(document)
+    return _Cell(frames["corpus"], texts, qrels, groups, ranked)
+
+
+def _choose_candidates(
+    cell: _Cell,
+    settings: PoolSettings,
+    metric: str,
+    n_cells: int,
+    keys: tuple[str | int, ...],
+) -> None:
+    """Fill `own` and `shared`, and drop relevant documents beyond the cap."""
+    queries = [query for group in cell.items.values() for query in group]
+    if cell.top_ranked is not None:
+        cell.own = {query: cell.top_ranked.get(query, []) for query in queries}
+        return
+    if settings.bm25_top is None or settings.random_documents is None:
+        cell.shared = list(dict.fromkeys(cell.corpus.ids))
+        return
+    number = settings.random_documents
+    if n_cells > 1:
+        number = min(number, max(LEAST_RANDOM_DOCUMENTS, number // n_cells))
+    cell.shared = _random_documents(cell.corpus.ids, number, *keys, "documents")
+    known = set(cell.corpus.ids)
+    index = Index(cell.corpus.batches()) if settings.bm25_top else None
+    for query in queries:
+        first = [] if index is None else index.top(cell.texts[query], settings.bm25_top, cell.corpus.ids)
+        own = dict.fromkeys(cell.corpus.ids[row] for row in first)
+        judged = cell.qrels[query]
+        kept = _keep_relevant(judged, settings.max_relevant, metric, (*keys, query))
+        own.update(dict.fromkeys(document for document in kept if document in known))
+        cell.own[query] = list(own)
+        reachable = {*own, *kept, *cell.shared}
+        lost = {d for d, relevance in judged.items() if relevance > 0 and d not in reachable}
+        cell.dropped += len(lost)
+        cell.qrels[query] = {d: r for d, r in judged.items() if d not in lost}
+
+
+def _keep_relevant(
+    judged: Mapping[str, int], cap: int | None, metric: str, keys: tuple[str | int, ...]
+) -> list[str]:
+    """Return the relevant documents to keep: the most relevant first, then by a seeded draw.
+
+    A cut at k needs the k best for its ideal ranking; average precision and recall count all
+    relevant documents, so no cap applies there (TRECCOVID has 493 per query).
+    """
+    relevant = sorted(d for d, relevance in judged.items() if relevance > 0)
+    base, _, depth = metric.removeprefix(SUBQUERIES).rpartition("_at_")
+    if cap is None or base in ("map", "recall"):
+        return relevant
+    cap = max(cap, int(depth) if depth.isdigit() else 0)
+    if len(relevant) <= cap:
+        return relevant
+    chance = _chances(relevant, *keys, "relevant")
+    order = sorted(range(len(relevant)), key=lambda i: (-judged[relevant[i]], chance[i], relevant[i]))
+    return [relevant[i] for i in order[:cap]]
+
+
+def _random_documents(ids: list[str], number: int, *keys: str | int) -> list[str]:
+    """Return `number` distinct documents: those whose seeded hash is smallest.
+
+    A hash per id, not a permutation: it needs no sorted copy of millions of ids, and the draw
+    hardly changes when a corpus grows.
+    """
+    distinct = list(dict.fromkeys(ids))
+    if number >= len(distinct):
+        return sorted(distinct)
+    chance = _chances(distinct, *keys)
+    return sorted(distinct[i] for i in np.argsort(chance, kind="stable")[:number])
+
+
+def _chances(ids: list[str], *keys: str | int) -> np.ndarray:
+    key = f"{stable_seed(*keys):016x}"
+    return pd.util.hash_array(np.array(ids, dtype=object), hash_key=key, categorize=False)
+
+
+def _frames(
+    key: Cell, cell: _Cell, ids: Mapping[str, str], texts: Texts
+) -> dict[str, pd.DataFrame]:
+    split, hf_subset = key
+    queries = [(ids[item], q) for item, group in cell.items.items() for q in group]
+    shared = set(cell.shared)
+    own = [(i, q, d) for i, q in queries for d in cell.own.get(q, []) if d not in shared]
+    wanted = shared.union(d for _, _, d in own)
+    row_of: dict[str, int] = {}
+    for row, document in enumerate(cell.corpus.ids):
+        if document in wanted:
+            row_of.setdefault(document, row)
+    documents = sorted(row_of)
+    judged = [(i, q, d, r) for i, q in queries for d, r in sorted(cell.qrels[q].items())]
+    return {
+        "queries": pd.DataFrame(
+            {
+                "item_id": [i for i, _ in queries],
+                "split": split,
+                "hf_subset": hf_subset,
+                "query_id": [q for _, q in queries],
+                "query_row": texts.add([cell.texts[q] for _, q in queries], "query"),
+            }
+        ),
+        "documents": pd.DataFrame(
+            {
+                "split": split,
+                "hf_subset": hf_subset,
+                "doc_id": documents,
+                "document_row": texts.add(
+                    cell.corpus.texts([row_of[d] for d in documents]), "document"
+                ),
+                "shared": [d in shared for d in documents],
+            }
+        ),
+        "candidates": pd.DataFrame(
+            [row for row in own if row[2] in row_of], columns=["item_id", "query_id", "doc_id"]
+        ).drop_duplicates(ignore_index=True),
+        "qrels": pd.DataFrame(judged, columns=["item_id", "query_id", "doc_id", "relevance"]),
+    }

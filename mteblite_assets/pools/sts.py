@@ -1,0 +1,77 @@
+"""Pool of an STS task: pairs with a gold similarity, in five gold bins.
+
+Reads from `TaskData.cells[(split, hf_subset)]`:
+    pairs: DataFrame[text1, text2, gold] with numeric gold.
+Protocol (optional): `input1_prompt_type`, `input2_prompt_type` of asymmetric tasks.
+
+Frames of the pool: `pairs` [item_id, first_row, second_row].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from mteblite_assets.pools.assembly import Texts, assemble, item_frame
+from mteblite_assets.pools.items import (
+    check_numbers,
+    check_texts,
+    content_ids,
+    draw,
+    item_ids,
+    split_evenly,
+)
+from mteblite_assets.pools.pool import Pool, PoolSettings
+from mteblite_assets.pools.task_data import TaskData
+
+GOLD_BINS = 5
+
+
+def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
+    """Return the pool: pairs drawn proportionally from five gold bins of equal width.
+
+    Raises:
+        ValueError: a text or a gold score is missing; names row and column.
+    """
+    name = data.description.task
+    quota = split_evenly({c: len(f["pairs"]) for c, f in data.cells.items()}, settings.max_items)
+    texts, items, pairs = Texts(), [], []
+    for cell, frames in data.cells.items():
+        frame, where = frames["pairs"], f"{name} {cell}"
+        check_texts(frame, ["text1", "text2"], where)
+        gold = check_numbers(frame["gold"].tolist(), "gold", where)
+        first, second = frame["text1"].tolist(), frame["text2"].tolist()
+        ids = item_ids(cell, content_ids([first, second, gold]))
+        bins = gold_bins(gold)
+        rows = draw(ids, quota[cell], settings.seed, name, *cell, "pool", strata=bins)
+        chosen = [ids[r] for r in rows]
+        items.append(item_frame(cell, chosen, [bins[r] for r in rows], gold[rows]))
+        pairs.append(pair_frame(texts, chosen, [first[r] for r in rows], [second[r] for r in rows], data))
+    n_available = sum(len(frames["pairs"]) for frames in data.cells.values())
+    return assemble(data, settings, texts, items, {"pairs": pairs}, {"n_available": n_available})
+
+
+def gold_bins(gold: np.ndarray) -> list[str]:
+    """Return the bin of each gold score, `bin0` (lowest) to `bin4`; one bin if all are equal."""
+    if len(gold) == 0:
+        return []
+    low, high = gold.min(), gold.max()
+    width = (high - low) / GOLD_BINS
+    if width <= 0:
+        return ["bin0"] * len(gold)
+    numbers = np.minimum(((gold - low) / width).astype(int), GOLD_BINS - 1)
+    return [f"bin{number}" for number in numbers]
+
+
+def pair_frame(
+    texts: Texts, ids: list[str], first: list[str], second: list[str], data: TaskData
+) -> pd.DataFrame:
+    """Return the pairs of one cell with their texts registered."""
+    prompts = [str(data.protocol.get(f"input{n}_prompt_type") or "") for n in (1, 2)]
+    return pd.DataFrame(
+        {
+            "item_id": ids,
+            "first_row": texts.add(first, prompts[0]),
+            "second_row": texts.add(second, prompts[1]),
+        }
+    )

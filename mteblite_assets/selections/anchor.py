@@ -1,0 +1,101 @@
+"""Anchor points: the item nearest to each k-means centroid of the items' outcome vectors.
+
+Maia Polo et al. 2024 (tinyBenchmarks, arXiv 2402.14992), "correctness anchors"; the weight of an
+anchor is the share of the pool in its cluster. Steps and top-up as in `method.md` 3.6.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.item_parameters.fitting import ItemFit
+from mteblite_assets.selections.kmeans import kmeans
+from mteblite_assets.selections.selector import Selected, pool_weights
+from mteblite_assets.selections.strata import difficulty
+
+DECIMALS = 6
+"""Outcomes are rounded to this before clustering: float32 noise must not split equal items."""
+
+
+def select_anchor(
+    evidence: TaskEvidence, fit: ItemFit, k: int, rng: np.random.Generator
+) -> Selected:
+    """Choose k anchors of the whole pool by the training models' outcomes."""
+    del fit
+    return anchors(outcome_vectors(evidence.outcomes), pool_weights(evidence), k, rng)
+
+
+def outcome_vectors(outcomes: np.ndarray) -> np.ndarray:
+    """Return (n_items, n_models) vectors; a missing outcome becomes the item's mean."""
+    filled = np.where(np.isfinite(outcomes), outcomes, difficulty(outcomes))
+    return np.round(filled.T.astype(float), DECIMALS)
+
+
+def anchors(vectors: np.ndarray, mass: np.ndarray, k: int, rng: np.random.Generator) -> Selected:
+    """Choose k of n items.
+
+    Args:
+        vectors: (n_items, d) item vectors.
+        mass: (n_items,) positive pool weights.
+        k: items to choose, k <= n_items. With fewer distinct vectors than k, further items split
+            the heaviest clusters, so that exactly k come back.
+        rng: draws the starts of k-means.
+
+    Returns:
+        Positions from the heaviest cluster down, ties by position, and weights summing to 1.
+    """
+    unique, of_item = _distinct(vectors)
+    unique_mass = np.bincount(of_item, weights=mass)
+    centers, labels = kmeans(vectors[unique], unique_mass, min(k, len(unique)), rng)
+    cluster = labels[of_item]
+    weights = np.bincount(cluster, weights=mass, minlength=len(centers))
+    chosen, weight = _nearest_items(vectors, centers, weights)
+    if len(chosen) < k:
+        chosen, weight = _top_up(cluster, chosen, weight, k)
+    order = np.lexsort((chosen, -np.round(weight, 12)))
+    return chosen[order], weight[order] / weight.sum()
+
+
+def _distinct(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First position of each distinct row, in item order, and the distinct row of each item."""
+    _, first, inverse = np.unique(vectors, axis=0, return_index=True, return_inverse=True)
+    # np.unique sorts by value, that is by the order of models; item order does not depend on it.
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return first[order], place[inverse.reshape(-1)]
+
+
+def _nearest_items(vectors: np.ndarray, centers: np.ndarray, weights: np.ndarray) -> Selected:
+    """The nearest unused item of each centroid, heaviest cluster first."""
+    by_weight = np.lexsort((np.arange(len(centers)), -np.round(weights, 12)))
+    distance = ((vectors**2).sum(axis=1)[:, None] - 2.0 * vectors @ centers.T) + (centers**2).sum(
+        axis=1
+    )
+    distance = np.round(distance, 9)
+    chosen: list[int] = []
+    for cluster in by_weight:
+        item = int(np.argmin(distance[:, cluster]))
+        distance[item] = np.inf
+        chosen.append(item)
+    return np.array(chosen), weights[by_weight]
+
+
+def _top_up(cluster: np.ndarray, chosen: np.ndarray, weight: np.ndarray, k: int) -> Selected:
+    """Split the heaviest clusters that still hold unused items until there are k items."""
+    picked, share = chosen.tolist(), weight.tolist()
+    used = np.zeros(len(cluster), dtype=bool)
+    used[chosen] = True
+    home = [int(cluster[item]) for item in picked]
+    while len(picked) < k:
+        free = np.bincount(cluster[~used], minlength=int(cluster.max()) + 1)
+        open_places = [p for p in range(len(picked)) if free[home[p]] > 0]
+        place = max(open_places, key=lambda p: (round(share[p], 12), -picked[p]))
+        item = int(np.flatnonzero(~used & (cluster == home[place]))[0])
+        used[item] = True
+        share[place] /= 2.0
+        picked.append(item)
+        share.append(share[place])
+        home.append(home[place])
+    return np.array(picked), np.array(share)

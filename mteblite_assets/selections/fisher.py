@@ -1,0 +1,79 @@
+"""Greedy Fisher information: the items that tell most about every training model's ability.
+
+Maximises f(S) = sum over models of log(PRIOR_PRECISION + information of S at theta). Monotone
+submodular, so greedy reaches 1 - 1/e of the maximum; with precision 1, the N(0, 1) prior of
+theta, f is the log posterior precision (`method.md` 3.4, 3.5). Under the linear-Gaussian model
+information does not depend on theta and greedy is exactly "the k most informative items".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.item_parameters.fitting import RESPONSE_MODELS, ItemFit
+from mteblite_assets.selections.selector import Selected, pool_weights
+
+PRIOR_PRECISION = 1.0
+MIN_MODELS = 5
+"""Items seen by fewer models are not chosen by their parameters."""
+MIN_GAIN = 1e-12
+
+
+def select_fisher(
+    evidence: TaskEvidence, fit: ItemFit, k: int, rng: np.random.Generator
+) -> Selected:
+    """Choose k items with weights 1/k.
+
+    Items with negative discrimination are left out: often mislabelled, and their information is
+    only real if the sign is. Items without gain are filled up at random.
+    """
+    model = RESPONSE_MODELS[fit.response_model]
+    theta = fit.ability.theta
+    information = np.array(model.information(fit.parameters, theta), dtype=float)
+    seen_enough = fit.parameters.n_models >= min(MIN_MODELS, len(theta))
+    eligible = seen_enough & (fit.parameters.slope > 0) & np.isfinite(information).all(axis=0)
+    candidates = np.flatnonzero(eligible)
+    if model.constant_information:
+        chosen = candidates[_largest(information[0, candidates], k)]
+    else:
+        chosen = candidates[greedy(information[:, candidates], k)]
+    if len(chosen) < k:
+        chosen = np.concatenate([chosen, _fill(evidence, chosen, k - len(chosen), rng)])
+    return chosen, np.full(k, 1.0 / k)
+
+
+def greedy(information: np.ndarray, k: int, precision: float = PRIOR_PRECISION) -> np.ndarray:
+    """Return up to k items in greedy order; ties by position.
+
+    Args:
+        information: (n_models, n_items) non-negative.
+        k: items wanted; fewer come back where nothing more is gained.
+        precision: the constant inside the logarithm.
+    """
+    total = np.full(len(information), precision)
+    free = np.ones(information.shape[1], dtype=bool)
+    chosen: list[int] = []
+    while len(chosen) < min(k, information.shape[1]):
+        gain = np.log1p(information / total[:, None]).sum(axis=0).round(12)
+        best = int(np.argmax(np.where(free, gain, -1.0)))
+        if gain[best] < MIN_GAIN:
+            break
+        chosen.append(best)
+        free[best] = False
+        total = total + information[:, best]
+    return np.array(chosen, dtype=int)
+
+
+def _largest(values: np.ndarray, k: int) -> np.ndarray:
+    """Positions of the k largest values, ties by position; zeros are left out."""
+    order = np.lexsort((np.arange(len(values)), -np.round(values, 12)))[:k]
+    return order[values[order] >= MIN_GAIN]
+
+
+def _fill(
+    evidence: TaskEvidence, chosen: np.ndarray, count: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Random further items among those that carry pool weight."""
+    rest = np.setdiff1d(np.flatnonzero(pool_weights(evidence) > 0), chosen)
+    return rng.permutation(rest)[:count]

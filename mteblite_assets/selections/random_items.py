@@ -1,0 +1,24 @@
+"""Uniform random items, weighted by their pool weight."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.item_parameters.fitting import ItemFit
+from mteblite_assets.selections.selector import Selected, pool_weights
+
+
+def select_random(
+    evidence: TaskEvidence, fit: ItemFit, k: int, rng: np.random.Generator
+) -> Selected:
+    """Draw k items without replacement; outcomes play no part."""
+    del fit
+    chosen = draw(len(evidence.items), k, rng)
+    weights = pool_weights(evidence)[chosen]
+    return chosen, weights / weights.sum()
+
+
+def draw(n_items: int, k: int, rng: np.random.Generator) -> np.ndarray:
+    """Return k distinct positions in the order drawn."""
+    return rng.permutation(n_items)[:k]

@@ -1,0 +1,96 @@
+"""All selectors by name. A new one is one file with a `Selector` and one entry here."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.item_parameters.fitting import ItemFit, restrict, usable_models
+from mteblite_assets.seeds import generator
+from mteblite_assets.selections.anchor import select_anchor
+from mteblite_assets.selections.anchorset import select_anchorset
+from mteblite_assets.selections.fisher import select_fisher
+from mteblite_assets.selections.random_items import select_random
+from mteblite_assets.selections.selector import Selected, Selector, pool_weights
+from mteblite_assets.selections.stratified import select_stratified
+
+SELECTORS: dict[str, Selector] = {
+    "random": select_random,
+    "strat": select_stratified,
+    "anchor": select_anchor,
+    "fisher": select_fisher,
+    "anchorset": select_anchorset,
+}
+NEEDS_ABILITY = frozenset({"fisher"})
+"""Selectors that rely on item parameters; without usable abilities `strat` steps in."""
+ALL_ITEMS = "all"
+
+
+def select(
+    method: str,
+    evidence: TaskEvidence,
+    fit: ItemFit,
+    k: int,
+    rng_keys: tuple[str | int, ...],
+) -> pd.DataFrame:
+    """Choose k items of a task, on one BLAS thread.
+
+    Args:
+        method: a name in SELECTORS.
+        evidence: the training models.
+        fit: the items fitted on them.
+        k: items wanted; k >= n_items returns the whole pool with its own weights.
+        rng_keys: stable keys of every random draw, e.g. (suite, task, k, seed).
+
+    Returns:
+        Exactly min(k, n_items) rows in rank order: item_id, method (`strat` where `fisher` had
+        to fall back, `all` for the whole pool), rank (from 1), weight (positive, sum 1).
+
+    Raises:
+        ValueError: the method is unknown, k is below 1, or the pool is empty.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        used, chosen, weights = select_positions(method, evidence, fit, k, rng_keys)
+    return pd.DataFrame(
+        {
+            "item_id": evidence.items["item_id"].to_numpy()[chosen],
+            "method": used,
+            "rank": np.arange(1, len(chosen) + 1),
+            "weight": weights,
+        }
+    )
+
+
+def select_positions(
+    method: str,
+    evidence: TaskEvidence,
+    fit: ItemFit,
+    k: int,
+    rng_keys: tuple[str | int, ...],
+) -> tuple[str, np.ndarray, np.ndarray]:
+    """Return the method used, positions in rank order and weights; see `select`."""
+    if method not in SELECTORS:
+        raise ValueError(f"selection {method!r} is unknown; allowed: {', '.join(SELECTORS)}")
+    n_items = len(evidence.items)
+    if k < 1 or n_items == 0:
+        raise ValueError(f"{evidence.task}: cannot select {k} of {n_items} items; need k >= 1")
+    if k >= n_items:
+        return ALL_ITEMS, np.arange(n_items), pool_weights(evidence)
+    used = "strat" if method in NEEDS_ABILITY and not fit.usable else method
+    rng = generator(*rng_keys, evidence.task, used, k)
+    reference = restrict(evidence, usable_models(evidence))
+    chosen, weights = _checked(SELECTORS[used](reference, fit, k, rng), k, evidence.task)
+    return used, chosen, weights
+
+
+def _checked(selected: Selected, k: int, task: str) -> Selected:
+    """Hold every selector to its contract."""
+    chosen, weights = selected
+    if len(np.unique(chosen)) != k or len(weights) != k:
+        raise ValueError(f"{task}: a selector returned {len(np.unique(chosen))} items, not {k}")
+    if not (weights > 0).all() or abs(weights.sum() - 1.0) > 1e-9:
+        raise ValueError(f"{task}: selection weights must be positive and sum to 1")
+    return chosen, weights

@@ -1,0 +1,22 @@
+"""What a selector is: a function from evidence to positions and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.item_parameters.fitting import ItemFit
+
+Selected = tuple[np.ndarray, np.ndarray]
+"""Positions of k distinct items in rank order, and their positive weights, summing to 1."""
+
+Selector = Callable[[TaskEvidence, ItemFit, int, np.random.Generator], Selected]
+"""(evidence of the training models, fit on them, k < n_items, generator) -> Selected."""
+
+
+def pool_weights(evidence: TaskEvidence) -> np.ndarray:
+    """Return the pool weights (n_items,), normalised to 1."""
+    weights = evidence.items["pool_weight"].to_numpy(dtype=float)
+    return weights / weights.sum()

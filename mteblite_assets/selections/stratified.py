@@ -1,0 +1,89 @@
+"""Stratified random items.
+
+Per-item tasks: one item of each of k difficulty quantiles (`method.md` 2.3), the best published
+rule for models better than every reference model (2.1). Set metrics: random within labels or five
+gold bins, allocated proportionally with at least one each (3.10). Where k is too small for all
+cells or all cluster labels, some are drawn and given at least 4 items: one item per label makes
+V-measure 1 for every model.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.item_parameters.fitting import ItemFit
+from mteblite_assets.selections.allocation import affordable, allocate
+from mteblite_assets.selections.selector import Selected, pool_weights
+from mteblite_assets.selections.strata import cells, difficulty_cells, label_strata
+
+
+def select_stratified(
+    evidence: TaskEvidence, fit: ItemFit, k: int, rng: np.random.Generator
+) -> Selected:
+    """Draw k items: by difficulty for per-item tasks, by label or gold bin for set metrics."""
+    del fit
+    if evidence.kind == "per_item":
+        return _by_difficulty(evidence, k, rng)
+    return _by_label(evidence, k, rng)
+
+
+def _by_difficulty(evidence: TaskEvidence, k: int, rng: np.random.Generator) -> Selected:
+    """One item per difficulty cell, weighted by the pool mass of the cell."""
+    mass = pool_weights(evidence)
+    groups = difficulty_cells(evidence.outcomes, k)
+    # One uniform number per cell, so that a cell's item does not depend on other cells' sizes.
+    uniform = rng.random(k)
+    chosen = [group[int(u * len(group))] for group, u in zip(groups, uniform, strict=True)]
+    return np.array(chosen), np.array([mass[group].sum() for group in groups])
+
+
+def _by_label(evidence: TaskEvidence, k: int, rng: np.random.Generator) -> Selected:
+    """Random items within cells and labels, weighted by the pool mass that each stands for."""
+    mass = pool_weights(evidence)
+    labels = label_strata(evidence)
+    chosen: list[np.ndarray] = []
+    weights: list[np.ndarray] = []
+    for members, quota in cell_quotas(evidence, k, rng):
+        groups = [members[labels[members] == label] for label in np.unique(labels[members])]
+        if evidence.task_type == "Clustering":
+            groups = _few(groups, affordable(len(groups), quota), quota, rng)
+        shares = np.array([mass[group].sum() for group in groups])
+        sizes = np.array([len(group) for group in groups])
+        share = mass[members].sum() / shares.sum()
+        for group, count in zip(groups, allocate(shares, sizes, quota), strict=True):
+            order = rng.permutation(group)[:count]
+            chosen.append(order)
+            weights.append(np.full(count, share * mass[group].sum() / max(count, 1)))
+    weight = np.concatenate(weights)
+    return np.concatenate(chosen), weight / weight.sum()
+
+
+def cell_quotas(
+    evidence: TaskEvidence, k: int, rng: np.random.Generator
+) -> list[tuple[np.ndarray, int]]:
+    """Return (positions, items to take) of the cells that k can afford, k in all.
+
+    A set statistic is computed within each cell, so a cell needs several items or none.
+    """
+    of_item = cells(evidence.items)
+    members = [np.flatnonzero(of_item == cell) for cell in range(of_item.max() + 1)]
+    members = _few(members, affordable(len(members), k), k, rng)
+    mass = pool_weights(evidence)
+    shares = np.array([mass[cell].sum() for cell in members])
+    quotas = allocate(shares, np.array([len(cell) for cell in members]), k)
+    return [(cell, int(q)) for cell, q in zip(members, quotas, strict=True) if q > 0]
+
+
+def _few(
+    groups: list[np.ndarray], n_groups: int, k: int, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Draw groups until there are n_groups of them with at least k items together."""
+    if n_groups >= len(groups):
+        return groups
+    taken: list[int] = []
+    for place in rng.permutation(len(groups)):
+        if len(taken) >= n_groups and sum(len(groups[i]) for i in taken) >= k:
+            break
+        taken.append(int(place))
+    return [groups[i] for i in sorted(taken)]

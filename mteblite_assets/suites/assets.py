@@ -1,0 +1,105 @@
+"""Suites: what each suite asks for, resolved against mteb, and who its reference models are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from mteblite_assets.graph.declaration import Check, Produced, stage_asset
+from mteblite_assets.graph.keys import Grain
+from mteblite_assets.graph.work import SettingsContext, Work
+from mteblite_assets.pools.task_data import TASK_TYPES
+from mteblite_assets.suites.catalog import description_to_json, suite_task_row
+
+
+def _suite_settings(context: SettingsContext) -> Any:
+    file = context.suite.file
+    return file.model_dump(exclude={"models", "description"}), context.bench.mteb_version
+
+
+@stage_asset(
+    grain=Grain.SUITE,
+    tables=["suites.suite_tasks"],
+    code_version="1",
+    settings=_suite_settings,
+    kinds=("duckdb", "yaml"),
+    checks=[
+        Check(
+            "task_types_supported",
+            "Every task of every suite has one of the eight types that mteblite scores.",
+            "SELECT suite, task, task_type FROM suites.suite_tasks WHERE NOT supported",
+        )
+    ],
+)
+def suite_tasks(work: Work) -> Produced:
+    """One row per (suite, task): type, main metric, split, subsets, K, selection and estimator.
+
+    Task lists, splits and subsets come from mteb's benchmark or task objects (or the user's
+    files) and are frozen with mteb's version.
+    """
+    suite = work.bench.resolve(work.suite)
+    rows = pd.DataFrame(
+        [suite_task_row(suite, entry, work.bench.mteb_version) for entry in suite.tasks]
+    )
+    rows["supported"] = rows["task_type"].isin(TASK_TYPES)
+    types = rows["task_type"].value_counts()
+    return Produced(
+        {"suites.suite_tasks": rows},
+        {"tasks": len(rows), "types": ", ".join(f"{t} {n}" for t, n in types.items())},
+    )
+
+
+def _members(context: SettingsContext) -> Any:
+    return [(m.name, m.family) for m in context.suite.references()]
+
+
+@stage_asset(
+    grain=Grain.SUITE,
+    tables=["suites.roster"],
+    code_version="1",
+    settings=_members,
+    checks=[
+        Check(
+            "one_family_each",
+            "A reference model is listed once per suite, with one family.",
+            "SELECT suite, model, count(*) AS n FROM suites.roster GROUP BY ALL HAVING count(*) > 1",
+        )
+    ],
+)
+def roster(work: Work) -> Produced:
+    """One row per (suite, reference model): the members of the fits, with their families.
+
+    Which models a fit uses is not expressible as a partition mapping, so membership is an
+    asset: adding or removing a reference model changes its data version, a candidate does not.
+    """
+    rows = pd.DataFrame(_members(work), columns=["model", "family"])
+    facts = {"models": len(rows), "families": rows["family"].nunique()}
+    return Produced({"suites.roster": rows}, facts)
+
+
+def _description(context: SettingsContext) -> Any:
+    description = context.entry.description
+    return None if description is None else description_to_json(description)
+
+
+@stage_asset(
+    grain=Grain.POOL_TASK,
+    deps=["suite_tasks"],
+    tables=["suites.resolved_tasks"],
+    code_version="1",
+    settings=_description,
+)
+def resolved_tasks(work: Work) -> Produced:
+    """One row per pool_task: the task as mteb defines it, whatever suite asks for it.
+
+    Stands between suites and pools so that a changed K, selection or estimator ends here: the
+    row, and so its data version, stays what it was.
+    """
+    row = description_to_json(work.bench.describe(work.entry))
+    kept = {k: v for k, v in row.items() if k not in ("path", "metrics")}
+    kept = {k: list(v) if isinstance(v, tuple) else v for k, v in kept.items()}
+    return Produced(
+        {"suites.resolved_tasks": pd.DataFrame([kept])},
+        {"type": row["task_type"], "main_metric": row["main_metric"], "source": row["source"]},
+    )

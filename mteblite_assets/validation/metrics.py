@@ -1,0 +1,97 @@
+"""How well held-out predictions agree with full scores, per target and variant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from mteblite_assets.validation.agreement import (
+    bias,
+    kendall_tau,
+    kendall_tau_resolvable,
+    mae,
+    pearson,
+)
+from mteblite_assets.validation.conformal import held_out_coverage
+from mteblite_assets.validation.targets import combine, target_weights
+from mteblite_assets.validation.variants import without_draw
+
+METRICS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
+    "kendall_tau": kendall_tau,
+    "kendall_tau_resolvable": kendall_tau_resolvable,
+    "pearson": pearson,
+    "mae": mae,
+    "bias": bias,
+}
+"""Metrics of (predicted, actual) over models; `coverage_90` comes on top, it needs families."""
+
+
+def validation_metrics(predictions: pd.DataFrame, task_types: Mapping[str, str]) -> pd.DataFrame:
+    """Return every metric for macro, mean and each task.
+
+    A model counts for a target only with a prediction and a full score of each of its tasks, so
+    for macro and mean only with all tasks of the suite. Draws of a random baseline are judged
+    one by one and their metrics averaged. `coverage_90` is the share of models inside 90 %
+    intervals made from the residuals of the other folds.
+
+    Args:
+        predictions: protocol, variant, fold, model, task, predicted, actual.
+        task_types: type of every task of the suite.
+
+    Returns:
+        protocol, variant, target, metric, value (NaN = undefined), n_models; sorted.
+
+    Raises:
+        ValueError: a predicted task is not in the suite, or there is no task.
+    """
+    unknown = sorted(set(predictions["task"]) - set(task_types))
+    if unknown:
+        raise ValueError(f"predictions hold task {unknown[0]!r}, which is not in the suite")
+    tasks = sorted(task_types)
+    targets = target_weights(tasks, task_types)
+    rows: list[tuple[str, str, str, str, float, int]] = []
+    for protocol, part in predictions.groupby("protocol", sort=True):
+        for name, (predicted, actual, folds) in score_matrices(part, tasks).items():
+            for target, weights in targets.items():
+                found = _target_metrics(predicted, actual, folds, weights)
+                rows += [(str(protocol), name, target, m, v, n) for m, (v, n) in found.items()]
+    return _average_draws(rows)
+
+
+def _target_metrics(
+    predicted: np.ndarray, actual: np.ndarray, folds: np.ndarray, weights: np.ndarray
+) -> dict[str, tuple[float, int]]:
+    """Metrics of one target with the number of models each rests on."""
+    p, a = combine(predicted, weights), combine(actual, weights)
+    known = np.isfinite(p) & np.isfinite(a)
+    p, a, folds = p[known], a[known], folds[known]
+    found = {name: (metric(p, a), len(a)) for name, metric in METRICS.items()}
+    found["coverage_90"] = held_out_coverage(p - a, folds, 0.9)
+    return found
+
+
+def score_matrices(
+    part: pd.DataFrame, tasks: list[str]
+) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Per variant the (n_models, n_tasks) predicted and actual scores, and each model's fold."""
+    model, models = pd.factorize(part["model"], sort=True)
+    variant, variants = pd.factorize(part["variant"], sort=True)
+    task = pd.Index(tasks).get_indexer(pd.Index(part["task"]))
+    shape = (len(variants), len(models), len(tasks))
+    predicted, actual = np.full(shape, np.nan), np.full(shape, np.nan)
+    predicted[variant, model, task] = part["predicted"].to_numpy(float)
+    actual[variant, model, task] = part["actual"].to_numpy(float)
+    folds = np.empty(len(models), dtype=object)
+    folds[model] = part["fold"].to_numpy(dtype=object)
+    return {str(name): (predicted[i], actual[i], folds) for i, name in enumerate(variants)}
+
+
+def _average_draws(rows: list[tuple[str, str, str, str, float, int]]) -> pd.DataFrame:
+    """One row per variant: the mean over the draws of a random baseline."""
+    columns = ["protocol", "variant", "target", "metric", "value", "n_models"]
+    frame = pd.DataFrame(rows, columns=columns)
+    frame["variant"] = frame["variant"].map(without_draw)
+    grouped = frame.groupby(columns[:4], sort=True)
+    return grouped.agg(value=("value", "mean"), n_models=("n_models", "max")).reset_index()

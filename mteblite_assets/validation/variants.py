@@ -1,0 +1,81 @@
+"""Variants and baselines that validation compares, by name.
+
+A variant is `<selection>/<estimator>/<set selection>`; baselines are `random/mean` (uniform random
+items, one entry per draw) and `pool/mean` (the whole pool's score: the error of pool against full
+task, which no selection can undercut). Everything is calibrated per task like the variants;
+`+none` (`pool/mean+none`) is the same uncalibrated, `+offset` shifted only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from mteblite_assets.calibrations.linear import find_calibration
+from mteblite_assets.calibrations.variant import Variant
+
+DRAW_MARK = "#"
+"""`random/mean` is the first draw, `random/mean#01` the second, and so on."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Something to beat: `random/mean` or `pool/mean`, with a calibration."""
+
+    source: str
+    calibration: str = "linear"
+
+    def __str__(self) -> str:
+        name = f"{self.source}/mean"
+        return name if self.calibration == "linear" else f"{name}+{self.calibration}"
+
+
+BASELINE_SOURCES = ("random", "pool")
+SEED_VARIANTS: tuple[Variant, ...] = tuple(
+    Variant(*parts)
+    for parts in product(("anchor", "fisher"), ("mean", "pirt", "gp"), ("strat", "anchorset"))
+)
+"""The twelve that MTEB-lite chose from (section 6 of its method)."""
+STRATIFIED = Variant("strat", "mean", "strat")
+"""Best published rule for models better than every reference model (`method.md` 2.1)."""
+BASELINES: tuple[Baseline, ...] = (
+    Baseline("random"),
+    Baseline("random", "none"),
+    Baseline("pool"),
+    Baseline("pool", "none"),
+)
+
+
+def suite_variants(chosen: Sequence[Variant] = ()) -> list[Variant | Baseline]:
+    """Return what a suite's validation compares: the seed's variants, strat, the baselines.
+
+    Args:
+        chosen: further variants, e.g. the one a suite file asks for.
+    """
+    everything = [*SEED_VARIANTS, STRATIFIED, *chosen, *BASELINES]
+    return list({str(variant): variant for variant in everything}.values())
+
+
+def parse_variant(text: str) -> Variant | Baseline:
+    """Read a variant or a baseline by its name.
+
+    Raises:
+        ValueError: the name is neither; it says what is allowed.
+    """
+    body, _, calibration = text.partition("+")
+    source, _, rest = body.partition("/")
+    if rest == "mean" and source in BASELINE_SOURCES:
+        find_calibration(calibration or "linear")
+        return Baseline(source, calibration or "linear")
+    return Variant.parse(text)
+
+
+def draw_name(name: str, draw: int) -> str:
+    """Return the variant name of one draw of a random baseline."""
+    return name if draw == 0 else f"{name}{DRAW_MARK}{draw:02d}"
+
+
+def without_draw(name: str) -> str:
+    """Return the name that all draws of a baseline share."""
+    return name.partition(DRAW_MARK)[0]

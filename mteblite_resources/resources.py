@@ -1,0 +1,87 @@
+"""Dagster's view of the outside world: four small resources that make one workbench."""
+
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from mteblite_resources.encoders import EncodingSettings
+from mteblite_resources.home import Home
+from mteblite_resources.mteb_tasks import MtebTasks
+from mteblite_resources.workbench import Workbench
+
+RESOURCE_KEYS = ("warehouse", "task_source", "encoders", "results_source")
+
+
+class WarehouseResource(dg.ConfigurableResource):
+    """The home folder with its DuckDB warehouse."""
+
+    home: str = ""
+
+    def get_home(self) -> Home:
+        """Return the home; empty means MTEBLITE_HOME."""
+        return Home(Path(self.home)) if self.home else Home.from_environment()
+
+
+class TaskSourceResource(dg.ConfigurableResource):
+    """Tasks by mteb's own loading code, the sample tasks, and users' files."""
+
+    attempts: int = 4
+    wait_seconds: float = 1.0
+
+    def get_tasks(self) -> MtebTasks:
+        """Return the task source."""
+        return MtebTasks(self.attempts, self.wait_seconds)
+
+
+class EncodersResource(dg.ConfigurableResource):
+    """How models are run: batch size, device, precision, backend."""
+
+    batch_size: int = 32
+    device: str | None = None
+    dtype: str | None = None
+    backend: str = "torch"
+
+    def get_settings(self) -> EncodingSettings:
+        """Return the settings."""
+        return EncodingSettings(
+            batch_size=self.batch_size, device=self.device, dtype=self.dtype, backend=self.backend
+        )
+
+
+class ResultsSourceResource(dg.ConfigurableResource):
+    """Where full scores come from, besides the home's own runs."""
+
+    official_scores: str | None = None
+
+    def get_official(self) -> Path | None:
+        """Return the table of official scores, if one is set."""
+        return Path(self.official_scores) if self.official_scores else None
+
+
+def default_resources() -> dict[str, Any]:
+    """Return the resources, configured by MTEBLITE_* environment variables."""
+    environment = dg.EnvVar
+    return {
+        "warehouse": WarehouseResource(),
+        "task_source": TaskSourceResource(),
+        "encoders": EncodersResource(
+            batch_size=int(environment("MTEBLITE_BATCH_SIZE").get_value("32") or 32),
+            device=environment("MTEBLITE_DEVICE").get_value(None),
+            dtype=environment("MTEBLITE_DTYPE").get_value(None),
+            backend=environment("MTEBLITE_BACKEND").get_value("torch") or "torch",
+        ),
+        "results_source": ResultsSourceResource(
+            official_scores=environment("MTEBLITE_OFFICIAL_SCORES").get_value(None)
+        ),
+    }
+
+
+def workbench_of(resources: Any) -> Workbench:
+    """Return the workbench that a run's resources make up."""
+    return Workbench(
+        resources.warehouse.get_home(),
+        resources.task_source.get_tasks(),
+        resources.encoders.get_settings(),
+        resources.results_source.get_official(),
+    )

@@ -1,0 +1,237 @@
+"""Models that turn texts into vectors, behind one face: mteb's encoders and packaged models.
+
+Weights are loaded when the first vector is missing. What the address of a vector depends on
+(the literal prompt, the model's own token limit) is kept beside the vectors, so that a run that
+finds everything stored loads no model at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Callable, Collection
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mteblite_resources.vector_address import (
+    Address,
+    cap_below,
+    literal_prompt,
+    set_token_cap,
+    token_limit,
+)
+
+if TYPE_CHECKING:
+    from mteb.abstasks.task_metadata import TaskMetadata
+    from mteb.models import EncoderProtocol
+
+    from mteblite_resources.encoders import EncodingSettings
+
+logger = logging.getLogger(__name__)
+
+
+class RunningModel(Protocol):
+    """What `StoredEncoder` needs of a model."""
+
+    def address(self, task: TaskMetadata, prompt_type: str) -> Address:
+        """Return where vectors of a task's texts lie; loads the model at most once per task."""
+        ...
+
+    def encode(
+        self, texts: list[str], task: TaskMetadata, prompt_type: str, split: str, hf_subset: str
+    ) -> dict[str, Any]:
+        """Return vectors by checkpoint fingerprint: the model's own and those that fall out."""
+        ...
+
+    def similarity(self, a: Any, b: Any, *, pairwise: bool) -> Any:  # noqa: ANN401
+        """Return what mteb would compute for this model."""
+        ...
+
+    def close(self) -> None:
+        """Forget the weights."""
+        ...
+
+
+class PackagedRunning:
+    """A `package:` model; siblings of the same forward pass are stored with it."""
+
+    def __init__(
+        self, name: str, fingerprint: Callable[[str], str], max_tokens: int | None,
+        keep: Collection[str] | None,
+    ) -> None:  # fmt: skip
+        """Take a packaged model; nothing is loaded yet.
+
+        Args:
+            name: its name in the catalog.
+            fingerprint: gives the store's fingerprint of a catalog name.
+            max_tokens: the suite's token cap.
+            keep: catalog names whose vectors are worth storing; None = every sibling's.
+        """
+        self.name = name
+        self.max_tokens = max_tokens
+        self.keep = None if keep is None else frozenset(keep)
+        self._fingerprint = fingerprint
+        self._encoder: Any = None
+
+    def address(self, task: TaskMetadata, prompt_type: str) -> Address:
+        """See `RunningModel.address`; the catalog knows everything without loading."""
+        from mteblite_resources.packaged_models.catalog import packaged_model, prompt
+
+        limit = packaged_model(self.name).source.max_tokens
+        return Address(
+            prompt(self.name, prompt_type, task.type), cap=cap_below(self.max_tokens, limit)
+        )
+
+    def encode(
+        self, texts: list[str], task: TaskMetadata, prompt_type: str, split: str, hf_subset: str
+    ) -> dict[str, Any]:
+        """See `RunningModel.encode`."""
+        if self._encoder is None:
+            from mteblite_resources.packaged_models.load import load_packaged
+
+            self._encoder = load_packaged(self.name, self.max_tokens)
+        siblings = set(self._encoder.siblings(prompt_type))
+        wanted = None if self.keep is None else sorted(siblings & self.keep)
+        vectors = self._encoder.encode_texts(texts, prompt_type, wanted=wanted)
+        # The asked model first: it must be stored whatever happens to the others.
+        names = sorted(vectors, key=lambda name: (name != self.name, name))
+        return {self._fingerprint(name): vectors[name] for name in names}
+
+    def similarity(self, a: Any, b: Any, *, pairwise: bool) -> Any:  # noqa: ANN401
+        """See `RunningModel.similarity`: cosine."""
+        from mteb.similarity_functions import cos_sim, pairwise_cos_sim
+
+        return pairwise_cos_sim(a, b) if pairwise else cos_sim(a, b)
+
+    def close(self) -> None:
+        """See `RunningModel.close`."""
+        self._encoder = None
+
+
+class MtebRunning:
+    """A hub model or a local folder, run through mteb's encoder protocol."""
+
+    def __init__(
+        self, fingerprint: str, load: Callable[[], EncoderProtocol], facts_file: Path,
+        max_tokens: int | None, settings: EncodingSettings,
+    ) -> None:  # fmt: skip
+        """Take a model; nothing is loaded yet.
+
+        Args:
+            fingerprint: the checkpoint's.
+            load: gives the mteb encoder.
+            facts_file: where prompts and limits of this model are kept between runs.
+            max_tokens: the suite's token cap.
+            settings: batch size, precision, backend.
+        """
+        self.fingerprint = fingerprint
+        self.max_tokens = max_tokens
+        self.settings = settings
+        self._load = load
+        self._facts_file = facts_file
+        self._inner: EncoderProtocol | None = None
+        self._facts: dict[str, Any] | None = None
+
+    def address(self, task: TaskMetadata, prompt_type: str) -> Address:
+        """See `RunningModel.address`: the prompt that mteb would use, spelled out."""
+        key = f"{task.name}|{task.type}|{prompt_type}"
+        facts = self._read_facts()
+        if key not in facts["prompts"]:
+            prompt, route = literal_prompt(self._running(), task, prompt_type)
+            facts = self._read_facts()
+            facts["prompts"][key] = [prompt, route]
+            self._write_facts(facts)
+        prompt, route = facts["prompts"][key]
+        cap = cap_below(self.max_tokens, facts["limit"]) if facts["can_cap"] else None
+        return Address(prompt, route, cap, self.settings.numerics)
+
+    def encode(
+        self, texts: list[str], task: TaskMetadata, prompt_type: str, split: str, hf_subset: str
+    ) -> dict[str, Any]:
+        """See `RunningModel.encode`."""
+        from datasets import Dataset
+        from mteb.types import PromptType
+        from torch.utils.data import DataLoader
+
+        inputs = DataLoader(Dataset.from_dict({"text": texts}), batch_size=self.settings.batch_size)
+        vectors = self._running().encode(
+            inputs,
+            task_metadata=task,
+            hf_split=split,
+            hf_subset=hf_subset,
+            prompt_type=PromptType(prompt_type) if prompt_type else None,
+            batch_size=self.settings.batch_size,
+            show_progress_bar=False,
+        )
+        return {self.fingerprint: vectors}
+
+    def similarity(self, a: Any, b: Any, *, pairwise: bool) -> Any:  # noqa: ANN401
+        """See `RunningModel.similarity`; a known function needs no weights."""
+        name = self._read_facts()["similarity"]
+        if name is None:
+            inner = self._running()
+            return inner.similarity_pairwise(a, b) if pairwise else inner.similarity(a, b)
+        from sentence_transformers.util import SimilarityFunction
+
+        if pairwise:
+            return SimilarityFunction.to_similarity_pairwise_fn(name)(a, b)
+        return SimilarityFunction.to_similarity_fn(name)(a, b)
+
+    def close(self) -> None:
+        """See `RunningModel.close`."""
+        self._inner = None
+
+    def _running(self) -> EncoderProtocol:
+        if self._inner is None:
+            inner = self._load()
+            limit, can_cap = token_limit(inner)
+            facts = {"prompts": {}, **_read_json(self._facts_file)}
+            facts |= {"limit": limit, "can_cap": can_cap, "similarity": _similarity_name(inner)}
+            cap = cap_below(self.max_tokens, limit)
+            if cap is not None and can_cap:
+                set_token_cap(inner, cap)
+            elif cap is not None:
+                logger.warning("max_tokens=%d cannot be applied to %s", cap, type(inner).__name__)
+            self._inner = inner
+            self._write_facts(facts)
+        return self._inner
+
+    def _read_facts(self) -> dict[str, Any]:
+        if self._facts is None:
+            self._facts = _read_json(self._facts_file) or None
+        if self._facts is None:
+            self._running()
+        assert self._facts is not None
+        return self._facts
+
+    def _write_facts(self, facts: dict[str, Any]) -> None:
+        # Two writers at once may lose an entry; it is found out again.
+        self._facts = facts
+        self._facts_file.parent.mkdir(parents=True, exist_ok=True)
+        scratch = self._facts_file.with_suffix(f".{os.getpid()}")
+        scratch.write_text(json.dumps(facts, indent=1, sort_keys=True))
+        scratch.replace(self._facts_file)
+
+
+def facts_name(prompts: dict[str, str] | None) -> str:
+    """Return the facts file's name: prompts follow the versions of the libraries that pick them."""
+    parts = [version("mteb"), version("sentence-transformers"), json.dumps(prompts, sort_keys=True)]
+    return f"encoder-{hashlib.sha256('|'.join(parts).encode()).hexdigest()[:12]}.json"
+
+
+def _similarity_name(inner: Any) -> str | None:  # noqa: ANN401
+    from mteb.models import SentenceTransformerEncoderWrapper
+
+    if type(inner).similarity is not SentenceTransformerEncoderWrapper.similarity:
+        return None
+    return str(inner.model.similarity_fn_name)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_text()))
+    except (OSError, ValueError):
+        return {}

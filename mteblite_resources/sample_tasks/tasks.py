@@ -1,0 +1,291 @@
+"""The sample tasks as mteb task classes; importing this module imports mteb.
+
+Each class is an ordinary mteb task except that `load_data` reads installed packages instead of
+the hub. Sizes are small on purpose; see SOURCES.md for what the texts are good for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from datasets import Dataset, DatasetDict
+from mteb.abstasks.abstask import AbsTask
+from mteb.abstasks.classification import AbsTaskClassification
+from mteb.abstasks.clustering import AbsTaskClustering
+from mteb.abstasks.pair_classification import AbsTaskPairClassification
+from mteb.abstasks.retrieval import AbsTaskRetrieval
+from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
+from mteb.abstasks.sts import AbsTaskSTS
+from mteb.abstasks.task_metadata import TaskMetadata
+from mteb.abstasks.text.bitext_mining import AbsTaskBitextMining
+
+from mteblite_resources.sample_tasks import aws, django_messages, emoji_names, icd10cm, lee
+from mteblite_resources.sample_tasks.dataset_shapes import clustered, labelled, searched
+from mteblite_resources.sample_tasks.registry import SAMPLE_TASKS
+from mteblite_resources.sample_tasks.sources import SOURCES
+
+
+def _metadata(name: str, description: str, **facts: Any) -> TaskMetadata:
+    """Metadata of a sample task: the registry's facts and what mteb asks for besides."""
+    task = SAMPLE_TASKS[name]
+    package = SOURCES[task.sources[0]].distribution
+    is_default = task.hf_subsets == ("default",)
+    return TaskMetadata(
+        name=name,
+        description=description,
+        type=task.task_type,
+        dataset={"path": f"mteblite/{name}", "revision": task.revision},
+        reference=f"https://pypi.org/project/{package}/",
+        eval_splits=list(task.splits),
+        eval_langs=list(task.languages)
+        if is_default
+        else {task.hf_subsets[0]: list(task.languages)},
+        main_score=task.main_metric,
+        modalities=["text"],
+        dialect=[],
+        sample_creation=facts.pop("sample_creation", "found"),
+        bibtex_citation=facts.pop("bibtex_citation", ""),
+        contributed_by="mteblite",
+        **facts,
+    )
+
+
+class _PackagedData:
+    """`load_data` of a task whose data come from `_read`, read once."""
+
+    dataset: Any
+    data_loaded: bool
+
+    def load_data(self, num_proc: int | None = None, **kwargs: Any) -> None:
+        """Read the installed packages; a changed data file is a warning."""
+        if not self.data_loaded:
+            self.dataset = self._read()
+            self.data_loaded = True
+
+    def _read(self) -> Any:
+        raise NotImplementedError
+
+
+class LeeDocSTS(_PackagedData, AbsTaskSTS):
+    """News documents, pairs rated by people."""
+
+    metadata = _metadata(
+        "LeeDocSTS",
+        "Pairs of 50 short news documents with mean human similarity ratings.",
+        category="t2t",
+        date=("2004-01-01", "2005-12-31"),
+        domains=["News", "Written"],
+        task_subtypes=[],
+        license="not specified",
+        annotations_creators="human-annotated",
+        bibtex_citation="""@inproceedings{lee2005empirical,
+  author = {Lee, Michael D. and Pincombe, Brandon and Welsh, Matthew},
+  booktitle = {Proceedings of the Annual Meeting of the Cognitive Science Society},
+  title = {An empirical evaluation of models of text document similarity},
+  year = {2005},
+}""",
+    )
+    min_score = 0
+    max_score = 1
+
+    def _read(self) -> DatasetDict:
+        pairs = lee.rated_pairs(SOURCES["lee"].checked_folder())
+        first, second, scores = zip(*pairs, strict=True)
+        columns = {"sentence1": list(first), "sentence2": list(second), "score": list(scores)}
+        return DatasetDict({"test": Dataset.from_dict(columns)})
+
+
+class PolaritySentences(_PackagedData, AbsTaskClassification):
+    """Sentences of film reviews, praise or blame."""
+
+    metadata = _metadata(
+        "PolaritySentences",
+        "Sentences from film reviews that the reviewers marked as praise or blame.",
+        category="t2c",
+        date=("2000-01-01", "2005-12-31"),
+        domains=["Reviews", "Written"],
+        task_subtypes=["Sentiment/Hate speech"],
+        license="not specified",
+        annotations_creators="derived",
+        bibtex_citation="""@inproceedings{pang2005seeing,
+  author = {Pang, Bo and Lee, Lillian},
+  booktitle = {Proceedings of the 43rd Annual Meeting of the ACL},
+  title = {Seeing stars: exploiting class relationships for sentiment categorization},
+  year = {2005},
+}""",
+    )
+
+    def _read(self) -> DatasetDict:
+        return labelled(lee.polarity_sentences(SOURCES["polarity"].checked_folder()))
+
+
+class EmojiGroupAr(_PackagedData, AbsTaskClassification):
+    """Arabic emoji names, eight groups."""
+
+    metadata = _metadata(
+        "EmojiGroupAr",
+        "Arabic names of emoji, to be sorted into Unicode's eight groups.",
+        category="t2c",
+        date=("2016-01-01", "2025-12-31"),
+        domains=["Constructed", "Written"],
+        task_subtypes=["Topic classification"],
+        license="bsd-3-clause",
+        annotations_creators="expert-annotated",
+        sample_creation="human-translated",
+    )
+
+    def _read(self) -> DatasetDict:
+        names, groups = SOURCES["emoji"], SOURCES["emoji-groups"]
+        rows = emoji_names.names_by_group(names.checked_folder(), groups.checked_folder())
+        return labelled(rows)
+
+
+class ICD10CMChapter(_PackagedData, AbsTaskClustering):
+    """Titles of diseases, ten chapters."""
+
+    metadata = _metadata(
+        "ICD10CMChapter",
+        "Titles of ICD-10-CM categories, to be clustered by chapter.",
+        category="t2c",
+        date=("2025-10-01", "2026-09-30"),
+        domains=["Medical", "Written"],
+        task_subtypes=["Thematic clustering"],
+        license="mit",
+        annotations_creators="expert-annotated",
+    )
+    max_fraction_of_documents_to_embed = None
+    max_documents_per_cluster = 300
+
+    def _read(self) -> DatasetDict:
+        return clustered(icd10cm.chapter_titles(SOURCES["icd10cm"].checked_folder()))
+
+
+class EmojiSubgroupAr(_PackagedData, AbsTaskClustering):
+    """Arabic emoji names, twenty subgroups."""
+
+    metadata = _metadata(
+        "EmojiSubgroupAr",
+        "Arabic names of emoji, to be clustered by Unicode's subgroups.",
+        category="t2c",
+        date=("2016-01-01", "2025-12-31"),
+        domains=["Constructed", "Written"],
+        task_subtypes=["Thematic clustering"],
+        license="bsd-3-clause",
+        annotations_creators="expert-annotated",
+        sample_creation="human-translated",
+    )
+    max_fraction_of_documents_to_embed = None
+    max_documents_per_cluster = 300
+
+    def _read(self) -> DatasetDict:
+        names, groups = SOURCES["emoji"], SOURCES["emoji-groups"]
+        rows = emoji_names.names_by_subgroup(names.checked_folder(), groups.checked_folder())
+        return clustered(rows)
+
+
+class AwsTaskToOperation(_PackagedData, AbsTaskRetrieval):
+    """What to do, as documentation writers put it, and the operation that does it."""
+
+    metadata = _metadata(
+        "AwsTaskToOperation",
+        "Titles of examples in AWS's API definitions; relevant is the operation's documentation.",
+        category="t2t",
+        date=("2012-01-01", "2026-11-30"),
+        domains=["Programming", "Written"],
+        task_subtypes=["Question answering"],
+        license="apache-2.0",
+        annotations_creators="derived",
+        prompt={"query": "Given a task, retrieve the API operation that does it"},
+    )
+
+    def _read(self) -> dict[str, dict[str, RetrievalSplitData]]:
+        source = SOURCES["aws"]
+        folder = source.checked_folder()
+        data = aws.task_to_operation(folder, source.list_files(folder))
+        relevant = {query: {document: 1} for query, document in data.relevant.items()}
+        return searched(data.queries, data.documents, relevant, None)
+
+
+class ICD10CMInclusionTerm(_PackagedData, AbsTaskRetrieval):
+    """Other names of diseases, to be matched among near misses."""
+
+    metadata = _metadata(
+        "ICD10CMInclusionTerm",
+        "Inclusion terms of ICD-10-CM; candidates are the code's title and those of its siblings.",
+        category="t2t",
+        date=("2025-10-01", "2026-09-30"),
+        domains=["Medical", "Written"],
+        task_subtypes=[],
+        license="mit",
+        annotations_creators="expert-annotated",
+        prompt={"query": "Given a medical term, retrieve the diagnosis that includes it"},
+    )
+
+    def _read(self) -> dict[str, dict[str, RetrievalSplitData]]:
+        data = icd10cm.rerank_inclusion_terms(SOURCES["icd10cm"].checked_folder())
+        relevant = {
+            query: {code: int(code == query.removeprefix("q-")) for code in codes}
+            for query, codes in data.candidates.items()
+        }
+        return searched(data.queries, data.documents, relevant, data.candidates)
+
+
+class ICD10CMSynonym(_PackagedData, AbsTaskPairClassification):
+    """Whether a term and a title name the same disease."""
+
+    metadata = _metadata(
+        "ICD10CMSynonym",
+        "A term of ICD-10-CM with the title of its own code or of a sibling code.",
+        category="t2t",
+        date=("2025-10-01", "2026-09-30"),
+        domains=["Medical", "Written"],
+        task_subtypes=[],
+        license="mit",
+        annotations_creators="expert-annotated",
+    )
+
+    def _read(self) -> DatasetDict:
+        pairs = icd10cm.synonym_pairs(SOURCES["icd10cm"].checked_folder())
+        terms, titles, labels = zip(*pairs, strict=True)
+        columns = {"sentence1": list(terms), "sentence2": list(titles), "labels": list(labels)}
+        return DatasetDict({"test": Dataset.from_dict(columns)})
+
+
+class DjangoUI(_PackagedData, AbsTaskBitextMining):
+    """Interface messages in English and Arabic."""
+
+    metadata = _metadata(
+        "DjangoUI",
+        "Messages of Django's interface, English and Arabic, by Django's translators.",
+        category="t2t",
+        date=("2005-01-01", "2026-11-30"),
+        domains=["Programming", "Written"],
+        task_subtypes=[],
+        license="bsd-3-clause",
+        annotations_creators="expert-annotated",
+        sample_creation="human-translated and localized",
+    )
+
+    def _read(self) -> dict[str, DatasetDict]:
+        source = SOURCES["django"]
+        folder = source.checked_folder()
+        pairs = django_messages.parallel_sentences(folder, source.list_files(folder))
+        english, arabic = zip(*pairs, strict=True)
+        split = Dataset.from_dict({"sentence1": list(english), "sentence2": list(arabic)})
+        return {"en-ar": DatasetDict({"test": split})}
+
+
+TASK_CLASSES: dict[str, type[AbsTask]] = {
+    task.metadata.name: task
+    for task in (
+        LeeDocSTS,
+        PolaritySentences,
+        EmojiGroupAr,
+        ICD10CMChapter,
+        EmojiSubgroupAr,
+        AwsTaskToOperation,
+        ICD10CMInclusionTerm,
+        ICD10CMSynonym,
+        DjangoUI,
+    )
+}

@@ -1,0 +1,165 @@
+"""Finding tasks by name, in the sample suite, in mteb's registry or in one of its benchmarks."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from mteblite_assets.pools.task_data import TaskDescription
+from mteblite_resources.sample_tasks.registry import SAMPLE_TASKS, sample_task
+
+if TYPE_CHECKING:
+    from mteb.abstasks.abstask import AbsTask
+
+
+def find_task(name: str, benchmark: str | None) -> AbsTask:
+    """Return the task of this name, as the benchmark restricts it when one is given.
+
+    Raises:
+        ValueError: no such task or benchmark, or the name is that of an aggregate.
+    """
+    if benchmark is None:
+        return fresh_task(name)
+    members = {task.metadata.name: task for task in benchmark_members(benchmark)}
+    if name not in members:
+        raise ValueError(
+            f"benchmark {benchmark!r} has no task {name!r}; {_close(name, members)}its tasks: "
+            f"{', '.join(members)}"
+        )
+    return members[name]
+
+
+def fresh_task(name: str) -> AbsTask:
+    """Return a new task object of this name: a sample task, else mteb's.
+
+    Raises:
+        ValueError: no such task, or the name is that of an aggregate.
+    """
+    sample = sample_task(name)
+    if sample is not None:
+        return sample
+    import mteb
+
+    known = _mteb_names()
+    if name not in known:
+        raise ValueError(
+            f"no task {name!r} in the sample suite or in mteb {mteb.__version__}; "
+            f"{_close(name, [*SAMPLE_TASKS, *known])}"
+            "your own data need a type and a path"
+        )
+    task = mteb.get_task(name)
+    if task.is_aggregate:
+        members = ", ".join(member.metadata.name for member in task.tasks)
+        raise ValueError(
+            f"{name} is an aggregate without data of its own: list its tasks instead: {members}"
+        )
+    return task
+
+
+def benchmark_members(name: str) -> list[AbsTask]:
+    """Return a benchmark's task instances in its order, aggregates replaced by their members.
+
+    A task that occurs twice, with different splits or subsets, comes back once with the union.
+
+    Raises:
+        ValueError: no such benchmark.
+    """
+    import mteb
+
+    try:
+        tasks = mteb.get_benchmark(name).tasks
+    except KeyError:
+        known = [benchmark.name for benchmark in mteb.get_benchmarks()]
+        raise ValueError(
+            f"mteb {mteb.__version__} has no benchmark {name!r}; {_close(name, known)}"
+            "`mteb.get_benchmarks()` lists all"
+        ) from None
+    merged: dict[str, AbsTask] = {}
+    for task in _flattened(tasks):
+        earlier = merged.get(task.metadata.name)
+        merged[task.metadata.name] = task if earlier is None else _union(earlier, task)
+    return list(merged.values())
+
+
+def description_of(task: AbsTask, *, source: str) -> TaskDescription:
+    """Return the description of a task instance with its splits and subsets as restricted."""
+    name, metadata = task.metadata.name, task.metadata
+    return TaskDescription(
+        task=name,
+        task_type=metadata.type,
+        main_metric=metadata.main_score,
+        splits=choose(name, "split", task.eval_splits, metadata.eval_splits, ()),
+        hf_subsets=choose(name, "subset", task.hf_subsets, metadata.hf_subsets, ()),
+        dataset_revision=revision_of(task),
+        source=source,
+    )
+
+
+def choose(
+    task: str, what: str, wanted: Sequence[str] | None, known: Sequence[str], default: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the wanted splits or subsets in mteb's order; the default where none are wanted.
+
+    Raises:
+        ValueError: one of them is unknown, or the list is empty.
+    """
+    if wanted is None:
+        return tuple(default)
+    unknown = [name for name in wanted if name not in known]
+    if unknown or not wanted:
+        problem = f"has no {what} {unknown[0]!r}" if unknown else f"needs at least one {what}"
+        raise ValueError(f"{task} {problem}; its {what}s: {', '.join(known)}")
+    return tuple(name for name in known if name in wanted)
+
+
+def revision_of(task: AbsTask) -> str:
+    """Return the revision of the data set that the task pins."""
+    return str(task.metadata.dataset.get("revision") or "")
+
+
+def source_of(name: str) -> str:
+    """Return `sample` for the name of a sample task, else `mteb`."""
+    return "sample" if name in SAMPLE_TASKS else "mteb"
+
+
+def require_free_name(name: str) -> None:
+    """Refuse a name for the user's own data that a known task already has.
+
+    Raises:
+        ValueError: the name is taken, so results of the two would be mixed up.
+    """
+    if name in SAMPLE_TASKS or name in _mteb_names():
+        raise ValueError(
+            f"{name}: a task with `path` is your own data, but this name belongs to "
+            f"{source_of(name)}'s task: give yours another name"
+        )
+
+
+def _mteb_names() -> list[str]:
+    from mteb.get_tasks import _TASKS_REGISTRY  # mteb has no public list of all names
+
+    return list(_TASKS_REGISTRY)
+
+
+def _flattened(tasks: Iterable[AbsTask]) -> list[AbsTask]:
+    flat: list[AbsTask] = []
+    for task in tasks:
+        flat.extend(_flattened(task.tasks) if task.is_aggregate else [task])
+    return flat
+
+
+def _union(first: AbsTask, second: AbsTask) -> AbsTask:
+    """Both restrictions in one new object: instances of a benchmark are shared, so never edited."""
+    splits = [
+        s for s in first.metadata.eval_splits if s in {*first.eval_splits, *second.eval_splits}
+    ]
+    subsets = [s for s in first.metadata.hf_subsets if s in {*first.hf_subsets, *second.hf_subsets}]
+    return type(first)().filter_eval_splits(splits).filter_languages(None, hf_subsets=subsets)
+
+
+def _close(name: str, known: Iterable[str]) -> str:
+    """`did you mean X, Y? ` or nothing; capitals do not count."""
+    by_lower = {candidate.lower(): candidate for candidate in known}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=3)
+    return f"did you mean {', '.join(by_lower[c] for c in close)}? " if close else ""

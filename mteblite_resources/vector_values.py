@@ -1,0 +1,70 @@
+"""Vectors as an encoder gives them and as a variant wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mteblite_resources.model_spec import ModelSpec
+
+
+def check_vectors(vectors: Any, texts: Sequence[str], label: str) -> np.ndarray:  # noqa: ANN401
+    """Return what an encoder gave as (n, dim) float32, or say what is wrong with it.
+
+    Args:
+        vectors: numpy array, torch tensor, or a list of either.
+        texts: the n texts that were encoded.
+        label: model and task, for the message.
+
+    Raises:
+        ValueError: not 2-D, not one row per text, or not finite.
+    """
+    try:
+        array = np.asarray(_to_numpy(vectors), dtype=np.float32)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"{label}: the encoder returned {type(vectors).__name__} that is no matrix of numbers "
+            f"({error}); expected one vector of one width per text"
+        ) from error
+    if array.ndim != 2 or len(array) != len(texts) or array.shape[1] == 0:
+        raise ValueError(
+            f"{label}: the encoder returned shape {array.shape} for {len(texts)} texts; "
+            f"expected ({len(texts)}, width)"
+        )
+    bad = np.flatnonzero(~np.isfinite(array).all(axis=1))
+    if len(bad):
+        raise ValueError(
+            f"{label}: {len(bad)} of {len(texts)} vectors hold NaN or infinite values (shape "
+            f"{array.shape}); the first is of the text {texts[bad[0]][:80]!r}"
+        )
+    return array
+
+
+def derive_variant(vectors: np.ndarray, spec: ModelSpec) -> np.ndarray:
+    """Return a variant's vectors from its checkpoint's: leading dimensions, unit length.
+
+    Raises:
+        ValueError: the variant asks for more dimensions than the checkpoint has.
+    """
+    if spec.dim is not None and len(vectors):
+        if spec.dim > vectors.shape[1]:
+            raise ValueError(
+                f"model {spec.name} asks for {spec.dim} dimensions; "
+                f"{spec.base} has {vectors.shape[1]}"
+            )
+        vectors = vectors[:, : spec.dim]
+    if not spec.norm:
+        return vectors
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    # A zero vector (a text without a known token) has no direction; it stays zero.
+    return vectors / np.where(lengths > 0, lengths, 1).astype(np.float32)
+
+
+def _to_numpy(vectors: Any) -> Any:  # noqa: ANN401
+    if isinstance(vectors, list | tuple):
+        return [_to_numpy(v) for v in vectors]
+    if hasattr(vectors, "detach"):
+        return vectors.detach().cpu().float().numpy()
+    return vectors

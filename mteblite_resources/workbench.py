@@ -1,0 +1,310 @@
+"""The outside world as compute functions see it: tasks, encoders, results, files, warehouse.
+
+Everything heavy (mteb, torch) is imported by the first call that needs it, so that planning and
+the UI stay light.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import tempfile
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from mteblite_assets.pools.pool import Pool
+from mteblite_assets.pools.task_data import TaskDescription
+from mteblite_assets.suites.catalog import Catalog, Suite, TaskEntry, make_suite
+from mteblite_assets.suites.suite_file import SuiteFile, SuiteModel
+from mteblite_resources.catalog_files import load_catalog, remember_resolution
+from mteblite_resources.encoders import EncodingSettings, open_encoder
+from mteblite_resources.home import Home
+from mteblite_resources.model_identity import ModelIdentity, identify
+from mteblite_resources.model_spec import ModelSpec
+from mteblite_resources.mteb_tasks import MtebTasks
+from mteblite_resources.results_source import FullScore, ResultsSource, result_path
+from mteblite_resources.vector_store import VectorStore
+from mteblite_resources.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from mteblite_resources.stored_encoder import StoredEncoder
+
+POOLS_KEPT = 12
+ENCODERS_KEPT = 2
+TASKS_KEPT = 12
+
+
+class Workbench:
+    """One home and the tools to work on it."""
+
+    def __init__(
+        self,
+        home: Home,
+        tasks: MtebTasks | None = None,
+        encoding: EncodingSettings | None = None,
+        official: Path | None = None,
+    ) -> None:
+        """Set up; nothing is loaded yet.
+
+        Args:
+            home: where all state lies.
+            tasks: the source of tasks.
+            encoding: batch size, device, precision.
+            official: Parquet table of official scores, for the source `official`.
+        """
+        self.home = home
+        self.tasks = tasks or MtebTasks()
+        self.encoding = encoding or EncodingSettings()
+        self.official = official
+        self.warehouse = Warehouse(home.writer, home.snapshot)
+        self._identities: dict[str, ModelIdentity] = {}
+        self._pools: OrderedDict[str, Pool] = OrderedDict()
+        self._encoders: OrderedDict[str, StoredEncoder] = OrderedDict()
+        self._loaded: OrderedDict[TaskDescription, Any] = OrderedDict()
+
+    @property
+    def mteb_version(self) -> str:
+        """Installed version of mteb."""
+        return self.tasks.mteb_version()
+
+    @property
+    def numerics(self) -> str:
+        """Precision and backend of encoding where they change vectors, else ""."""
+        return self.encoding.numerics
+
+    def catalog(self) -> Catalog:
+        """Read suites and registered models as they are now."""
+        return load_catalog(self.home)
+
+    # --- tasks ---------------------------------------------------------------------------
+
+    def resolve(self, suite: Suite) -> Suite:
+        """Return the suite with every task resolved; asks mteb once and remembers the answer.
+
+        Raises:
+            ValueError: a task, subset, split or benchmark that there is not; names file and key.
+        """
+        if suite.file.benchmark is None and all(e.description for e in suite.tasks):
+            return suite
+        if suite.file.benchmark is not None and any(e.description for e in suite.tasks):
+            return suite
+        found = self._resolve(suite.file, suite.origin)
+        remember_resolution(self.home, suite.file, found)
+        return make_suite(suite.file, suite.origin, suite.models, found)
+
+    def _resolve(self, file: SuiteFile, origin: str) -> dict[str, TaskDescription]:
+        found: dict[str, TaskDescription] = {}
+        try:
+            if file.benchmark is not None:
+                found |= {d.task: d for d in self.tasks.benchmark_tasks(file.benchmark)}
+        except ValueError as error:
+            raise ValueError(f"{origin}: benchmark: {error}") from error
+        for number, request in enumerate(file.tasks):
+            try:
+                found[request.task] = self.tasks.describe(
+                    request.task,
+                    request.splits,
+                    request.hf_subsets,
+                    path=Path(request.path) if request.path else None,
+                    task_type=request.type,
+                    metrics=request.metrics,
+                )
+            except (ValueError, OSError) as error:
+                raise ValueError(f"{origin}: tasks.{number}: {error}") from error
+        return found
+
+    def describe(self, entry: TaskEntry) -> TaskDescription:
+        """Return what a suite task resolved to."""
+        if entry.description is not None:
+            return entry.description
+        suite = self.catalog().suite(entry.suite)
+        description = self.resolve(suite).task(entry.task).description
+        if description is None:
+            raise ValueError(f"{entry.suite_task} could not be resolved")
+        return description
+
+    def max_tokens(self, entry: TaskEntry) -> int | None:
+        """Return the token cap of the entry's suite."""
+        return self.catalog().suite(entry.suite).file.max_tokens
+
+    def loaded_task(self, description: TaskDescription) -> Any:
+        """Return mteb's task object with its data, kept for the next model."""
+        return _remember(
+            self._loaded, description, lambda: self.tasks.loaded_task(description), TASKS_KEPT
+        )
+
+    # --- pools ---------------------------------------------------------------------------
+
+    def save_pool(self, pool_task: str, pool: Pool) -> str:
+        """Write a pool under its hash and return the hash."""
+        pool_hash = pool.pool_hash()
+        pool.save(self._pool_folder(pool_task, pool_hash))
+        return pool_hash
+
+    def pool(self, stats: pd.DataFrame, pool_task: str) -> Pool:
+        """Return the pool of a row of `pools.shared_pool_stats`."""
+        pool_hash = str(stats["pool_hash"].iloc[0])
+        folder = self._pool_folder(pool_task, pool_hash)
+        return _remember(self._pools, str(folder), lambda: Pool.load(folder), POOLS_KEPT)
+
+    def _pool_folder(self, pool_task: str, pool_hash: str) -> Path:
+        return self.home.pools / pool_task.replace("/", ".") / pool_hash
+
+    # --- models --------------------------------------------------------------------------
+
+    def spec(self, model: SuiteModel) -> ModelSpec:
+        """Return the specification of a registered model."""
+        return ModelSpec(**model.model_dump())
+
+    def identify(self, model: SuiteModel) -> ModelIdentity:
+        """Return which model a name stands for now: content or revision, never a path."""
+        key = model.model_dump_json()
+        if key not in self._identities:
+            self._identities[key] = identify(self.spec(model), self.home.cache)
+        return self._identities[key]
+
+    def encoder(
+        self, model: SuiteModel, max_tokens: int | None, progress: Callable[[str], None]
+    ) -> StoredEncoder:
+        """Return a model that answers from the store and encodes what is missing."""
+        key = f"{model.model_dump_json()} {max_tokens}"
+        return _remember(
+            self._encoders,
+            key,
+            lambda: open_encoder(
+                self.spec(model),
+                self.identify(model),
+                self.store,
+                max_tokens,
+                home=self.home.cache,
+                settings=self.encoding,
+                keep=self._siblings,
+                progress=lambda done, total: progress(f"encoded {done} of {total} texts"),
+            ),
+            ENCODERS_KEPT,
+            drop=lambda encoder: encoder.close(),
+        )
+
+    @cached_property
+    def store(self) -> VectorStore:
+        """The embedding store."""
+        return VectorStore(self.home.vectors)
+
+    @cached_property
+    def _siblings(self) -> list[str]:
+        """Registered packaged models: their vectors are kept when one forward pass gives them."""
+        names = {m.name for suite in self.catalog().suites.values() for m in suite.models}
+        return sorted(n for n in names if n.startswith("package:"))
+
+    def embed(self, pool: Pool, encoder: StoredEncoder, description: TaskDescription) -> np.ndarray:
+        """Return the vectors (n_texts, dim) of a pool's texts, in their order."""
+        metadata = self.tasks.task(description).metadata
+        kinds = pool.texts["prompt_type"].to_numpy(str)
+        texts = pool.texts["text"].to_numpy(object)
+        found: np.ndarray | None = None
+        for kind in sorted(set(kinds)):
+            rows = np.flatnonzero(kinds == kind)
+            vectors = encoder.vectors(
+                list(texts[rows]), metadata, kind, hf_split=description.splits[0],
+                hf_subset=description.hf_subsets[0],
+            )  # fmt: skip
+            if found is None:
+                found = np.empty((len(texts), vectors.shape[1]), dtype=np.float32)
+            found[rows] = vectors
+        if found is None:
+            raise ValueError(f"the pool of {description.task} has no texts")
+        return found
+
+    # --- full scores ---------------------------------------------------------------------
+
+    def full_score(
+        self,
+        entry: TaskEntry,
+        model: SuiteModel,
+        order: Sequence[str],
+        progress: Callable[[str], None],
+    ) -> FullScore | None:
+        """Return a full score, the first source wins; `run` runs mteb where it has not yet.
+
+        Raises:
+            RefusedScore: only unusable scores were found; says why.
+        """
+        description = self.describe(entry)
+        encoder = self.encoder(model, self.max_tokens(entry), progress)
+        source = self._source(order)
+        revision = encoder.result_revision
+        score = source.full_score(model.name, revision, description) if source.order else None
+        if score is not None or "run" not in order:
+            return score
+        from mteblite_resources.full_runs import run_full
+
+        progress("running mteb on the full task")
+        run_full(self.loaded_task(description), encoder, self.home.results)
+        return source.full_score(model.name, revision, description)
+
+    def score_evidence(
+        self, entry: TaskEntry, model: SuiteModel, order: Sequence[str]
+    ) -> list[str]:
+        """Return what the sources hold for a score, cheaply: a new result file changes it."""
+        evidence = []
+        if "official" in order and self.official is not None and self.official.exists():
+            evidence.append(f"official {self.official.stat().st_size}")
+        if "local" in order:
+            pattern = f"*/{entry.task}.json"
+            folder = result_path(self.home.local_results, model.name, "x", "x").parent.parent
+            for path in sorted(folder.glob(pattern)):
+                evidence.append(f"{path.parent.name} {path.stat().st_mtime_ns}")
+        return evidence
+
+    def _source(self, order: Sequence[str]) -> ResultsSource:
+        usable = [o for o in order if o != "official" or self.official is not None]
+        return ResultsSource(
+            usable, run=self.home.results, local=self.home.local_results, official=self.official
+        )
+
+    # --- arrays --------------------------------------------------------------------------
+
+    def save_array(self, array: np.ndarray) -> str:
+        """Keep an array under the hash of its content and return the file's name."""
+        buffer = io.BytesIO()
+        np.save(buffer, array.astype(np.float32), allow_pickle=False)
+        content = buffer.getvalue()
+        name = hashlib.sha256(content).hexdigest()[:32] + ".npy"
+        path = self.home.observations / name
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=".array-")
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(content)
+            os.replace(scratch, path)
+        return name
+
+    def load_array(self, name: str) -> np.ndarray:
+        """Return an array that `save_array` kept."""
+        path = self.home.observations / name
+        if not path.exists():
+            raise ValueError(f"observations file {name} is gone: materialize outcomes with --force")
+        return np.load(path, allow_pickle=False)
+
+
+def _remember(
+    kept: OrderedDict[Any, Any],
+    key: Any,
+    make: Callable[[], Any],
+    limit: int,
+    drop: Callable[[Any], None] = lambda _: None,
+) -> Any:
+    """Return kept[key], made on demand; the least recently used beyond the limit is dropped."""
+    if key not in kept:
+        kept[key] = make()
+        while len(kept) > limit:
+            drop(kept.popitem(last=False)[1])
+    kept.move_to_end(key)
+    return kept[key]

@@ -1,0 +1,76 @@
+"""Settings of every test: offline, one thread, caches of their own, and the hub stand-in."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+
+def _hub_helper() -> ModuleType:
+    # By path: a package `tests` of some installed distribution would hide this folder by name.
+    spec = importlib.util.spec_from_file_location(
+        "mteblite_hub", Path(__file__).with_name("hub.py")
+    )
+    if spec is None or spec.loader is None:
+        raise ImportError("tests/hub.py is missing")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["mteblite_hub"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+HUB = _hub_helper()
+CACHE = Path(tempfile.mkdtemp(prefix="mteblite-tests-"))
+PORT = HUB.free_port()
+
+# Read by huggingface_hub, datasets and mteb when they are imported, hence set here, before any
+# test module is. Nothing answers at the address until a test asks for the `hub` fixture.
+os.environ.update(
+    HF_ENDPOINT=f"http://127.0.0.1:{PORT}",
+    HF_HOME=str(CACHE / "hf"),
+    MTEB_CACHE=str(CACHE / "mteb"),
+    HF_HUB_DISABLE_XET="1",
+    HF_HUB_DISABLE_TELEMETRY="1",
+    HF_HUB_DISABLE_PROGRESS_BARS="1",
+    OMP_NUM_THREADS="1",
+    OPENBLAS_NUM_THREADS="1",
+    TOKENIZERS_PARALLELISM="false",
+)
+for inherited in ("HF_HUB_CACHE", "HF_DATASETS_CACHE", "HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE"):
+    os.environ.pop(inherited, None)
+
+
+def pytest_unconfigure() -> None:
+    """Remove the caches of this session."""
+    shutil.rmtree(CACHE, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def hub() -> Iterator[Any]:
+    """The hub stand-in (tests/hub.py `HubStandIn`), serving; skips where ../shared is absent.
+
+    For a process of its own, this process's environment has the right HF_ENDPOINT and HF_HOME.
+    """
+    if not HUB.HUB_DATA.is_dir():
+        pytest.skip(HUB.ABSENT)
+    stand_in = HUB.HubStandIn(PORT, CACHE / "hf")
+    stand_in.start()
+    yield stand_in
+    stand_in.stop()
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The shared folder beside the repository; skips where it is absent."""
+    if not HUB.SHARED.is_dir():
+        pytest.skip(HUB.ABSENT)
+    return Path(HUB.SHARED)

@@ -1,0 +1,143 @@
+"""Identity follows content, never a path or a date."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from mteblite_resources import model_identity
+from mteblite_resources.model_identity import identify, result_revision
+from mteblite_resources.model_spec import ModelSpec
+
+
+def checkpoint(folder: Path, value: float = 0.0) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({"w": np.full(4, value, np.float32)}, folder / "model.safetensors")
+    (folder / "config.json").write_text("{}")
+    return folder
+
+
+def spec(folder: Path, name: str = "m") -> ModelSpec:
+    return ModelSpec(name, "f", path=str(folder))
+
+
+def age(folder: Path) -> None:
+    """Let the files look old enough for their hashes to be kept."""
+    for file in folder.iterdir():
+        os.utime(file, (1, 1))
+
+
+def test_overwritten_in_place_is_another_model(tmp_path: Path) -> None:
+    folder = checkpoint(tmp_path / "m", 1.0)
+    before = identify(spec(folder), tmp_path / "home")
+    state = (folder / "model.safetensors").stat()
+    checkpoint(folder, 2.0)
+    # Same size, and the old date put back, as `rsync --times` and `cp -p` do.
+    os.utime(folder / "model.safetensors", ns=(state.st_atime_ns, state.st_mtime_ns))
+    after = identify(spec(folder), tmp_path / "home")
+    assert before.fingerprint != after.fingerprint
+    assert before.revision != after.revision
+
+
+def test_date_place_and_name_do_not_matter(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    first = identify(spec(checkpoint(tmp_path / "m", 1.0)), home)
+    age(tmp_path / "m")
+    assert identify(spec(tmp_path / "m"), home) == first
+    shutil.copytree(tmp_path / "m", tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "README.md").write_text("notes")
+    (tmp_path / "elsewhere" / "optimizer.bin").write_bytes(b"momentum")
+    assert identify(spec(tmp_path / "elsewhere", "other-name"), home) == first
+
+
+def test_config_counts_as_content(tmp_path: Path) -> None:
+    home, folder = tmp_path / "home", checkpoint(tmp_path / "m")
+    before = identify(spec(folder), home)
+    (folder / "config.json").write_text('{"pooling": "cls"}')
+    assert identify(spec(folder), home).fingerprint != before.fingerprint
+
+
+def test_unchanged_files_are_hashed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, folder = tmp_path / "home", checkpoint(tmp_path / "m")
+    monkeypatch.setattr(model_identity, "_SETTLED_NS", -1)
+    first = identify(spec(folder), home)
+    files = json.loads((home / model_identity.CACHE_FILE).read_text())["files"]
+    assert len(files) == 2
+    hashed: list[Path] = []
+    monkeypatch.setattr(model_identity, "_sha256", lambda f: hashed.append(f) or "new")
+    assert identify(spec(folder), home) == first
+    assert not hashed
+
+
+def test_variants_share_the_checkpoints_vectors(tmp_path: Path) -> None:
+    home, folder = tmp_path / "home", checkpoint(tmp_path / "m")
+    plain = identify(spec(folder), home)
+    norm, cut = identify(spec(folder, "m+norm"), home), identify(spec(folder, "m@dim=2"), home)
+    assert len({plain.fingerprint, norm.fingerprint, cut.fingerprint}) == 3
+    assert {plain.base_fingerprint, norm.base_fingerprint, cut.base_fingerprint} == {
+        plain.fingerprint
+    }
+
+
+def test_given_prompts_make_another_model_on_the_same_checkpoint(tmp_path: Path) -> None:
+    home, folder = tmp_path / "home", checkpoint(tmp_path / "m")
+    plain = identify(spec(folder), home)
+    prompted_spec = ModelSpec("m", "f", path=str(folder), prompts={"query": "q: "})
+    prompted = identify(prompted_spec, home)
+    assert prompted.fingerprint != plain.fingerprint
+    assert prompted.base_fingerprint == plain.base_fingerprint
+    revisions = {
+        result_revision(spec(folder), plain, None),
+        result_revision(spec(folder), plain, 512),
+        result_revision(prompted_spec, prompted, None),
+        result_revision(spec(folder), plain, None, "bfloat16"),
+    }
+    assert len(revisions) == 4
+
+
+def test_hub_models_are_their_revision(tmp_path: Path) -> None:
+    first = identify(ModelSpec("org/m", "f", revision="abc"), tmp_path)
+    assert (first.revision, first.source) == ("abc", "hub")
+    second = identify(ModelSpec("org/m", "f", revision="def"), tmp_path)
+    assert first.fingerprint != second.fingerprint
+    registered = identify(ModelSpec("mteb/baseline-random-encoder", "random"), tmp_path)
+    assert registered.revision == "2"
+    assert result_revision(ModelSpec("org/m", "f"), first, None) == "abc"
+
+
+def test_unusable_folders_say_what_is_wrong(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with pytest.raises(ValueError, match="model 'm': no folder at .*gone"):
+        identify(spec(tmp_path / "gone"), home)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    (empty / "config.json").write_text("{}")
+    with pytest.raises(ValueError, match="holds no weights .*safetensors"):
+        identify(spec(empty), home)
+    cut = checkpoint(tmp_path / "cut")
+    whole = (cut / "model.safetensors").read_bytes()
+    (cut / "model.safetensors").write_bytes(whole[:-3])
+    with pytest.raises(ValueError, match="cut short"):
+        identify(spec(cut), home)
+    sharded = checkpoint(tmp_path / "sharded")
+    (sharded / "model.safetensors.index.json").write_text(
+        json.dumps({"weight_map": {"w": "model.safetensors", "v": "model-2.safetensors"}})
+    )
+    with pytest.raises(ValueError, match="missing.*model-2"):
+        identify(spec(sharded), home)
+
+
+def test_a_damaged_cache_costs_only_time(tmp_path: Path) -> None:
+    home, folder = tmp_path / "home", checkpoint(tmp_path / "m")
+    first = identify(spec(folder), home)
+    home.mkdir(exist_ok=True)
+    (home / model_identity.CACHE_FILE).write_text("{half")
+    assert identify(spec(folder), home) == first

@@ -1,0 +1,72 @@
+"""Names of models: variants, families, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mteblite_resources.model_spec import ModelSpec, mteb_name, spec_from_argument
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "dim", "norm"),
+    [
+        ("org/model", "org/model", None, False),
+        ("org/model+norm", "org/model", None, True),
+        ("org/model@dim=128", "org/model", 128, True),
+        ("org/model+norm@dim=128", "org/model", 128, True),
+        ("org/model@dim=128+norm", "org/model", 128, True),
+        ("runs/merge+lora", "runs/merge+lora", None, False),
+        ("runs/epoch@3", "runs/epoch@3", None, False),
+        ("package:minilm-l6+norm", "package:minilm-l6", None, True),
+    ],
+)
+def test_suffixes_make_variants_of_a_base(
+    name: str, base: str, dim: int | None, norm: bool
+) -> None:
+    spec = ModelSpec(name, "f")
+    assert (spec.base, spec.dim, spec.norm) == (base, dim, norm)
+    assert spec.without_variant().variant == ""
+
+
+def test_fields_and_suffixes_mean_the_same_variant() -> None:
+    named = ModelSpec("m@dim=64", "f")
+    given = ModelSpec("m-64", "f", normalize=True, truncate_dim=64)
+    assert named.variant == given.variant == "@dim=64"
+    assert ModelSpec("m", "f", normalize=True).variant == ModelSpec("m+norm", "f").variant
+
+
+@pytest.mark.parametrize(
+    "name", ["", "a|b", "a b", "../up", "a/../b", "a...b", "-a", "a@dims=3", "a@dim=x", "package:"]
+)
+def test_bad_names_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="model name"):
+        ModelSpec(name, "f")
+
+
+def test_bad_specs_are_refused_with_the_reason() -> None:
+    with pytest.raises(ValueError, match="family"):
+        ModelSpec("m", "")
+    with pytest.raises(ValueError, match="role 'judge'.*reference, candidate"):
+        ModelSpec("m", "f", "judge")
+    with pytest.raises(ValueError, match="several dimensions"):
+        ModelSpec("m@dim=64", "f", truncate_dim=32)
+    with pytest.raises(ValueError, match="at least 1"):
+        ModelSpec("m@dim=0", "f")
+    with pytest.raises(ValueError, match="cannot have a path"):
+        ModelSpec("package:x", "f", path="somewhere")
+
+
+def test_an_argument_is_a_folder_or_a_name(tmp_path: Path) -> None:
+    folder = tmp_path / "my run (3)"
+    folder.mkdir()
+    spec = spec_from_argument(str(folder))
+    assert (spec.name, spec.path, spec.role) == ("my-run-3-", str(folder), "candidate")
+    assert spec_from_argument("org/model@dim=8").family == "org/model"
+
+
+def test_names_for_mteb_have_an_organisation() -> None:
+    assert mteb_name("package:minilm") == "package/minilm"
+    assert mteb_name("merge-1") == "local/merge-1"
+    assert mteb_name("org/model+norm") == "org/model+norm"

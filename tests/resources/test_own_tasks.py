@@ -1,0 +1,196 @@
+"""A user's own files become mteb tasks: same data, same path through mteb, clear errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from mteblite_resources.mteb_tasks import MtebTasks
+
+TASKS = MtebTasks()
+
+
+def write_jsonl(file: Path, rows: list[dict[str, Any]]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
+@pytest.fixture
+def beir(tmp_path: Path) -> Path:
+    """Three documents, three queries, one of them without a judgement; ids with leading zeros."""
+    write_jsonl(
+        tmp_path / "corpus.jsonl",
+        [
+            {"_id": "007", "title": "Rivers", "text": "The Nile flows north."},
+            {"_id": "008", "title": "", "text": " قهوة عربية "},
+            {"_id": "9", "title": "Sand", "text": "Dunes move."},
+        ],
+    )
+    write_jsonl(
+        tmp_path / "queries.jsonl",
+        [
+            {"_id": "1", "text": "which way does the Nile flow"},
+            {"_id": "2", "text": "nobody judged this"},
+            {"_id": "3", "text": "قهوة"},
+        ],
+    )
+    (tmp_path / "qrels.tsv").write_text(
+        "query-id\tcorpus-id\tscore\n1\t007\t2\n1\t9\t0\n3\t008\t1\n"
+    )
+    return tmp_path
+
+
+def described(path: Path, kind: str, **kwargs: Any) -> Any:
+    return TASKS.describe("OurSupportQA", path=path, task_type=kind, **kwargs)
+
+
+def only_cell(data: Any) -> dict[str, Any]:
+    (cell,) = data.cells.values()
+    return dict(cell)
+
+
+def test_beir_files_become_the_frames_of_a_retrieval_task(beir: Path) -> None:
+    description = described(beir, "Retrieval", metrics=["ndcg_at_10", "auprc"])
+    assert description.main_metric == "ndcg_at_10"
+    assert description.metrics == ("ndcg_at_10", "auprc")
+    data = TASKS.load(description)
+    assert list(data.cells) == [("test", "default")]
+    cell = only_cell(data)
+    assert cell["corpus"].ids == ["007", "008", "9"]
+    # mteb joins title and text and strips.
+    assert cell["corpus"].texts([0, 1]) == ["Rivers The Nile flows north.", "قهوة عربية"]
+    assert cell["queries"]["query_id"].tolist() == ["1", "3"]
+    assert cell["qrels"].values.tolist() == [["1", "007", 2], ["1", "9", 0], ["3", "008", 1]]
+    assert cell["top_ranked"] is None
+
+
+def test_qrels_per_split_as_in_beir(beir: Path) -> None:
+    (beir / "qrels").mkdir()
+    (beir / "qrels/dev.tsv").write_text("query-id\tcorpus-id\tscore\n2\t9\t1\n")
+    data = TASKS.load(described(beir, "Retrieval", splits=["dev"]))
+    assert only_cell(data)["queries"]["query_id"].tolist() == ["2"]
+
+
+def test_parquet_holds_the_same_task(beir: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("parquet")
+    for name in ("corpus", "queries"):
+        frame = pd.read_json(beir / f"{name}.jsonl", lines=True, dtype=False)
+        frame.to_parquet(folder / f"{name}.parquet")
+    pd.read_csv(beir / "qrels.tsv", sep="\t", dtype=str).to_parquet(folder / "qrels.parquet")
+    from_text = only_cell(TASKS.load(described(beir, "Retrieval")))
+    from_parquet = only_cell(TASKS.load(described(folder, "Retrieval")))
+    pd.testing.assert_frame_equal(from_text["qrels"], from_parquet["qrels"])
+    assert from_text["corpus"].texts([0, 1, 2]) == from_parquet["corpus"].texts([0, 1, 2])
+
+
+def test_reranking_candidates_come_from_top_ranked_else_from_the_judgements(beir: Path) -> None:
+    judged = only_cell(TASKS.load(described(beir, "Reranking")))["top_ranked"]
+    assert judged.values.tolist() == [["1", "007"], ["1", "9"], ["3", "008"]]
+    write_jsonl(
+        beir / "top_ranked.jsonl",
+        [
+            {"query-id": "1", "corpus-ids": ["9", "007"]},
+            {"query-id": "3", "corpus-ids": ["008", "9"]},
+        ],
+    )
+    ranked = only_cell(TASKS.load(described(beir, "Reranking")))["top_ranked"]
+    assert ranked.values.tolist() == [["1", "9"], ["1", "007"], ["3", "008"], ["3", "9"]]
+
+
+PAIRS = [
+    {"sentence1": "a cat", "sentence2": "قطة", "score": 4.5, "label": 1},
+    {"sentence1": "a dog", "sentence2": "كرسي", "score": 0, "label": 0},
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "metric"),
+    [
+        ("STS", ["text1", "text2", "gold"], "cosine_spearman"),
+        ("PairClassification", ["text1", "text2", "label"], "max_ap"),
+        ("BitextMining", ["sentence1", "sentence2"], "f1"),
+    ],
+)
+def test_pairs(tmp_path: Path, kind: str, columns: list[str], metric: str) -> None:
+    write_jsonl(tmp_path / "pairs.jsonl", PAIRS)
+    description = described(tmp_path, kind)
+    assert description.main_metric == metric
+    pairs = only_cell(TASKS.load(description))["pairs"]
+    assert list(pairs.columns) == columns
+    assert pairs.iloc[0].tolist()[:2] == ["a cat", "قطة"]
+    if kind == "STS":
+        assert pairs["gold"].tolist() == [4.5, 0.0]
+
+
+def test_classification_from_tab_separated_files(tmp_path: Path) -> None:
+    lines = [f"text {i}\t{'yes' if i % 2 else 'no'}" for i in range(40)]
+    (tmp_path / "train.tsv").write_text("text\tlabel\n" + "\n".join(lines))
+    (tmp_path / "test.tsv").write_text("text\tlabel\nNA\tyes\nnull\tno\n")
+    data = TASKS.load(described(tmp_path, "Classification"))
+    cell = only_cell(data)
+    assert cell["test"]["text"].tolist() == ["NA", "null"]
+    assert len(cell["experiments"]) == data.protocol["n_experiments"] == 10
+    for rows in cell["experiments"]:
+        assert sorted(cell["train"]["label"][rows]) == ["no"] * 8 + ["yes"] * 8
+
+
+def test_mteb_evaluates_the_task_object(beir: Path) -> None:
+    import mteb
+
+    task = TASKS.task(described(beir, "Retrieval"))
+    model = mteb.get_model("mteb/baseline-random-encoder")
+    (result,) = mteb.evaluate(model, task, cache=None, show_progress_bar=False).task_results
+    assert result.task_name == "OurSupportQA"
+    assert 0 <= result.scores["test"][0]["main_score"] <= 1
+
+
+def test_changed_files_are_other_data(beir: Path) -> None:
+    before = described(beir, "Retrieval")
+    assert described(beir, "Retrieval") == before
+    (beir / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n1\t008\t1\n")
+    after = described(beir, "Retrieval")
+    assert after.dataset_revision != before.dataset_revision
+    with pytest.raises(ValueError, match="OurSupportQA.*do not compare"):
+        TASKS.load(before)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("qrels.tsv", "query-id\tcorpus-id\tscore\n1\t77\t1\n", "row 0: id '77' is not in the corpus"),
+        ("qrels.tsv", "query-id\tcorpus-id\tscore\n5\t9\t1\n", "row 0: id '5' is not in the queries"),
+        ("qrels.tsv", "query-id\tcorpus-id\tscore\n1\t9\thigh\n", "'high' is no number"),
+        ("qrels.tsv", "query\tdoc\n1\t9\n", "no column 'query-id'.*it has: query, doc"),
+        ("corpus.jsonl", '{"_id": "9", "text": "a"}\n{"_id": "9", "text": "b"}\n', "'9' more than once"),
+        ("corpus.jsonl", '{"_id": "9", "text": null}\n', "column 'text': row 0 has no value"),
+        ("corpus.jsonl", '{"_id": "9", "te', "cannot be read as .jsonl"),
+        ("queries.jsonl", "", "holds no row"),
+    ],
+)
+def test_malformed_files_are_named(beir: Path, file: str, content: str, message: str) -> None:
+    (beir / file).write_text(content)
+    with pytest.raises(ValueError, match=rf"OurSupportQA: .*{file}.*{message}"):
+        TASKS.load(described(beir, "Retrieval"))
+
+
+def test_a_pair_label_other_than_0_or_1_is_refused(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "test.jsonl", [{**PAIRS[0], "label": 2}])
+    with pytest.raises(ValueError, match="label 2; expected 0 or 1"):
+        TASKS.load(described(tmp_path, "PairClassification"))
+
+
+def test_what_cannot_be_described(beir: Path) -> None:
+    with pytest.raises(ValueError, match="type 'Clustering' of your own data; expected one of Ret"):
+        described(beir, "Clustering")
+    with pytest.raises(ValueError, match="no pairs table|holds no test or pairs table"):
+        described(beir, "STS")
+    with pytest.raises(ValueError, match="is no folder"):
+        described(beir / "absent", "STS")
+    with pytest.raises(ValueError, match="one subset, 'default'"):
+        described(beir, "Retrieval", hf_subsets=["en"])
+    with pytest.raises(ValueError, match="STS12: .*give yours another name"):
+        TASKS.describe("STS12", path=beir, task_type="Retrieval")

@@ -41,7 +41,7 @@ class EncodingSettings:
     backend: str = "torch"
     chunk_size: int = 1024
 
-    def __post_init__(self) -> None:  # noqa: D105
+    def __post_init__(self) -> None:
         allowed = {"dtype": (None, "float32", "float16", "bfloat16"),
                    "backend": ("torch", "onnx", "openvino")}  # fmt: skip
         for name, values in allowed.items():
@@ -181,7 +181,7 @@ def _sentence_transformer(
     spec: ModelSpec,
     settings: EncodingSettings,
     name: str,
-    **kwargs: Any,  # noqa: ANN401
+    **kwargs: Any,
 ) -> EncoderProtocol:
     from mteb.models import SentenceTransformerEncoderWrapper
     from sentence_transformers import SentenceTransformer

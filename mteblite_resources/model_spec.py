@@ -51,7 +51,7 @@ class ModelSpec:
     prompts: dict[str, str] | None = field(default=None, hash=False)
     trust_remote_code: bool = False
 
-    def __post_init__(self) -> None:  # noqa: D105
+    def __post_init__(self) -> None:
         check_model_name(self.name)
         if not self.family:
             raise ValueError(f"model {self.name!r} has no family: give one with `family:`")

@@ -28,7 +28,7 @@ class MtebTasks:
             huggingface_hub's own retries come on top (some 25 s per attempt with the hub down).
     """
 
-    def __init__(self, attempts: int = 6, wait_seconds: float = 0.5) -> None:  # noqa: D107
+    def __init__(self, attempts: int = 6, wait_seconds: float = 0.5) -> None:
         self.attempts = attempts
         self.wait_seconds = wait_seconds
 

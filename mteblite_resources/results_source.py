@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import pandas as pd
-
 from mteblite_assets.pools.task_data import TaskDescription
 from mteblite_resources.model_spec import mteb_name
 
@@ -20,9 +17,9 @@ SOURCES = ("run", "local", "official")
 
 # The leaderboard's rule (mteb's `join_revisions`): one row per cell, no ablations, no repeats.
 _OFFICIAL = """
-SELECT model_name, task_name, split, hf_subset, main_score, revision, mteb_version
+SELECT task_name, split, hf_subset, main_score, revision, mteb_version
 FROM read_parquet(?)
-WHERE lb_pick AND experiment IS NULL AND entry_ix = 0
+WHERE model_name = ? AND lb_pick AND experiment IS NULL AND entry_ix = 0
 """
 
 
@@ -43,7 +40,7 @@ class FullScore:
     mteb_version: str
 
 
-class RefusedScore(ValueError):  # noqa: N818
+class RefusedScore(ValueError):
     """A score exists but cannot be used; the message says why."""
 
 
@@ -80,6 +77,7 @@ class ResultsSource:
                     f"reference scores from {name!r} need a path: set it, or leave {name!r} out"
                 )
         self.order = tuple(order)
+        self._official: dict[str, dict[str, dict[tuple[str, str], dict[str, Any]]]] = {}
 
     def full_score(
         self, model: str, revision: str, description: TaskDescription
@@ -119,27 +117,28 @@ class ResultsSource:
         return _local_score(folder, model, revision, description)
 
     def _official_score(self, model: str, description: TaskDescription) -> FullScore | None:
-        cells = self._official.get((model, description.task))
+        if model not in self._official:
+            self._official[model] = self._official_cells(model)
+        cells = self._official[model].get(description.task)
         if cells is None:
             return None
         return mean_of_cells(cells, description, "official", f"{model}, {self.paths['official']}")
 
-    @cached_property
-    def _official(self) -> dict[tuple[str, str], dict[tuple[str, str], dict[str, Any]]]:
+    def _official_cells(self, model: str) -> dict[str, dict[tuple[str, str], dict[str, Any]]]:
+        """All cells of a model by task; one scan of the table serves all of its tasks."""
         path = self.paths["official"]
         if path is None or not path.exists():
             raise ValueError(f"no table of official scores at {path}: check the setting")
         with duckdb.connect() as con:
-            table = con.execute(_OFFICIAL, [str(path)]).df()
-        found: dict[tuple[str, str], dict[tuple[str, str], dict[str, Any]]] = {}
-        for row in table.itertuples(index=False):
-            cells = found.setdefault((str(row.model_name), str(row.task_name)), {})
-            cells[str(row.split), str(row.hf_subset)] = {
-                "main_score": row.main_score,
-                "revision": row.revision,
-                "mteb_version": row.mteb_version,
+            rows = con.execute(_OFFICIAL, [str(path), model]).fetchall()
+        cells: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
+        for task, split, hf_subset, score, revision, version in rows:
+            cells.setdefault(task, {})[split, hf_subset] = {
+                "main_score": score,
+                "revision": revision,
+                "mteb_version": version,
             }
-        return found
+        return cells
 
 
 def read_full_score(
@@ -209,7 +208,7 @@ def mean_of_cells(
     scores = []
     for key in needed:
         score = cells[key].get("main_score")
-        if score is None or pd.isna(score) or not math.isfinite(score):
+        if score is None or not math.isfinite(score):
             raise RefusedScore(
                 f"{label}: main score of {description.task} {key} is {score}: not a number"
             )
@@ -251,5 +250,5 @@ def _folder_name(model: str) -> str:
     return mteb_name(model).replace("/", "__").replace(" ", "_")
 
 
-def _joined(values: Any) -> str:  # noqa: ANN401
-    return ",".join(sorted({str(v) for v in values if v is not None and not pd.isna(v)}))
+def _joined(values: Iterable[Any]) -> str:
+    return ",".join(sorted({str(v) for v in values if v is not None}))

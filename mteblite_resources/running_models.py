@@ -46,7 +46,7 @@ class RunningModel(Protocol):
         """Return vectors by checkpoint fingerprint: the model's own and those that fall out."""
         ...
 
-    def similarity(self, a: Any, b: Any, *, pairwise: bool) -> Any:  # noqa: ANN401
+    def similarity(self, a: Any, b: Any, *, pairwise: bool) -> Any:
         """Return what mteb would compute for this model."""
         ...
 
@@ -100,7 +100,7 @@ class PackagedRunning:
         names = sorted(vectors, key=lambda name: (name != self.name, name))
         return {self._fingerprint(name): vectors[name] for name in names}
 
-    def similarity(self, a: Any, b: Any, *, pairwise: bool) -> Any:  # noqa: ANN401
+    def similarity(self, a: Any, b: Any, *, pairwise: bool) -> Any:
         """See `RunningModel.similarity`: cosine."""
         from mteb.similarity_functions import cos_sim, pairwise_cos_sim
 
@@ -168,7 +168,7 @@ class MtebRunning:
         )
         return {self.fingerprint: vectors}
 
-    def similarity(self, a: Any, b: Any, *, pairwise: bool) -> Any:  # noqa: ANN401
+    def similarity(self, a: Any, b: Any, *, pairwise: bool) -> Any:
         """See `RunningModel.similarity`; a known function needs no weights."""
         name = self._read_facts()["similarity"]
         if name is None:
@@ -222,7 +222,7 @@ def facts_name(prompts: dict[str, str] | None) -> str:
     return f"encoder-{hashlib.sha256('|'.join(parts).encode()).hexdigest()[:12]}.json"
 
 
-def _similarity_name(inner: Any) -> str | None:  # noqa: ANN401
+def _similarity_name(inner: Any) -> str | None:
     from mteb.models import SentenceTransformerEncoderWrapper
 
     if type(inner).similarity is not SentenceTransformerEncoderWrapper.similarity:

@@ -125,8 +125,8 @@ class StoredEncoder:
         task_metadata: TaskMetadata,
         hf_split: str,
         hf_subset: str,
-        prompt_type: Any = None,  # noqa: ANN401
-        **_: Any,  # noqa: ANN401
+        prompt_type: Any = None,
+        **_: Any,
     ) -> np.ndarray:
         """Return the vectors of a dataloader's texts, as mteb's EncoderProtocol asks.
 
@@ -138,11 +138,11 @@ class StoredEncoder:
             texts, task_metadata, prompt_type, hf_split=hf_split, hf_subset=hf_subset
         )
 
-    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:  # noqa: ANN401
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
         """Return all similarities, by the function mteb uses for the inner model."""
         return self._model.similarity(embeddings1, embeddings2, pairwise=False)
 
-    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:  # noqa: ANN401
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
         """Return the similarities of corresponding rows."""
         return self._model.similarity(embeddings1, embeddings2, pairwise=True)
 

@@ -39,7 +39,7 @@ class Address:
         return hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def literal_prompt(inner: Any, task: TaskMetadata, prompt_type: str) -> tuple[str, str]:  # noqa: ANN401
+def literal_prompt(inner: Any, task: TaskMetadata, prompt_type: str) -> tuple[str, str]:
     """Return the prompt that mteb's wrapper puts before a task's texts, and the route.
 
     Follows mteb's `SentenceTransformerEncoderWrapper.encode` and
@@ -67,7 +67,7 @@ def literal_prompt(inner: Any, task: TaskMetadata, prompt_type: str) -> tuple[st
     return "", f"{task.name}|{prompt_type}"
 
 
-def token_limit(inner: Any) -> tuple[int | None, bool]:  # noqa: ANN401
+def token_limit(inner: Any) -> tuple[int | None, bool]:
     """Return an encoder's own token limit (None = none), and whether it can be lowered."""
     from sentence_transformers import SentenceTransformer
 
@@ -78,7 +78,7 @@ def token_limit(inner: Any) -> tuple[int | None, bool]:  # noqa: ANN401
     return (int(limit) if limit is not None and np.isfinite(limit) else None), True
 
 
-def set_token_cap(inner: Any, cap: int) -> None:  # noqa: ANN401
+def set_token_cap(inner: Any, cap: int) -> None:
     """Lower the token limit of a sentence-transformers model."""
     first = inner.model[0]
     if type(first).__name__ == "StaticEmbedding":
@@ -93,7 +93,7 @@ def cap_below(max_tokens: int | None, limit: int | None) -> int | None:
     return max_tokens if max_tokens is not None and (limit is None or max_tokens < limit) else None
 
 
-def _or_default(model: Any, prompt: str | None, prompt_type: str) -> str:  # noqa: ANN401
+def _or_default(model: Any, prompt: str | None, prompt_type: str) -> str:
     """The prompt that sentence-transformers uses where mteb passes None."""
     if prompt is not None:
         return prompt
@@ -104,7 +104,7 @@ def _or_default(model: Any, prompt: str | None, prompt_type: str) -> str:  # noq
     return model.prompts.get(name) or ""
 
 
-def _routes(model: Any) -> bool:  # noqa: ANN401
+def _routes(model: Any) -> bool:
     """Whether queries and documents go different ways through the model."""
     names = {type(module).__name__ for module in model}
     return bool(names & {"Router", "Asym"}) or "task" in model.get_model_kwargs()

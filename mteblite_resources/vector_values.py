@@ -10,7 +10,7 @@ import numpy as np
 from mteblite_resources.model_spec import ModelSpec
 
 
-def check_vectors(vectors: Any, texts: Sequence[str], label: str) -> np.ndarray:  # noqa: ANN401
+def check_vectors(vectors: Any, texts: Sequence[str], label: str) -> np.ndarray:
     """Return what an encoder gave as (n, dim) float32, or say what is wrong with it.
 
     Args:
@@ -62,7 +62,7 @@ def derive_variant(vectors: np.ndarray, spec: ModelSpec) -> np.ndarray:
     return vectors / np.where(lengths > 0, lengths, 1).astype(np.float32)
 
 
-def _to_numpy(vectors: Any) -> Any:  # noqa: ANN401
+def _to_numpy(vectors: Any) -> Any:
     if isinstance(vectors, list | tuple):
         return [_to_numpy(v) for v in vectors]
     if hasattr(vectors, "detach"):

@@ -131,8 +131,8 @@ CREATE TABLE IF NOT EXISTS validation.validation_metrics (
 
 -- (suite, task): all that scoring a new model needs
 CREATE TABLE IF NOT EXISTS lite_scores.lite_suites (
-    suite VARCHAR, task VARCHAR, task_type VARCHAR, pool_task VARCHAR, pool_hash VARCHAR,
-    fitted JSON, half_width DOUBLE, interval_method VARCHAR, reference_low DOUBLE,
+    suite VARCHAR, task VARCHAR, task_type VARCHAR, variant VARCHAR, pool_task VARCHAR,
+    pool_hash VARCHAR, fitted JSON, half_width DOUBLE, interval_method VARCHAR, reference_low DOUBLE,
     reference_high DOUBLE
 );
 -- (suite, target): half-widths of the intervals of tasks, types, mean and macro mean

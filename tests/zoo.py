@@ -8,6 +8,8 @@ import pandas as pd
 from mteblite_assets.item_parameters.evidence import TaskEvidence
 from mteblite_assets.seeds import generator
 
+TOPICS = 4
+
 
 def make_models(n_families: int, siblings: int = 1, prefix: str = "") -> dict[str, str]:
     """Family of each model; every third family has `siblings` members, the others one."""
@@ -38,7 +40,10 @@ def make_task(
     labels: int = 2,
     seed: int = 0,
 ) -> TaskEvidence:
-    """A task with 1-D ability, items of known difficulty, full score = expected outcome + noise.
+    """A task with items of known difficulty in four topics; full score = expected outcome + noise.
+
+    A model's ability is its own plus a topic's, shared half by its family: without topics, random
+    items would be as good as any once calibrated.
 
     Set-metric tasks carry their outcomes as observations (n_items, 1), so that the weighted mean
     is a fair stand-in for their official statistic.
@@ -47,14 +52,16 @@ def make_task(
     models = tuple(sorted(families))
     skills = make_skills(families, seed)
     rng = generator(seed, task, "items")
+    topic = rng.integers(TOPICS, size=n_items)
     slope, difficulty = np.exp(0.3 * rng.normal(size=n_items)), 1.5 * rng.normal(size=n_items)
     rows = []
     full = []
     for model in models:
         own = generator(seed, task, model)
-        theta = skills[model] + 0.3 * own.normal()
-        p = 1.0 / (1.0 + np.exp(-slope * (theta - difficulty)))
-        graded = np.clip(p + 0.2 * own.normal(size=n_items), 0.0, 1.0)
+        by_topic = generator(seed, task, "family", families[model]).normal(size=TOPICS)
+        theta = skills[model] + 0.5 * (by_topic + own.normal(size=TOPICS))
+        p = 1.0 / (1.0 + np.exp(-slope * (theta[topic] - difficulty)))
+        graded = np.clip(p + 0.15 * own.normal(size=n_items), 0.0, 1.0)
         rows.append((own.random(n_items) < p).astype(float) if binary else graded)
         full.append(float(p.mean() + 0.01 * own.normal()))
     outcomes = np.array(rows)

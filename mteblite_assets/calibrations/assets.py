@@ -9,7 +9,7 @@ from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import Work
 from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of
-from mteblite_assets.item_parameters.stored_fit import fit_from_tables
+from mteblite_assets.item_parameters.fitting import fit_from_tables
 
 
 @stage_asset(

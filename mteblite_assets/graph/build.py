@@ -32,9 +32,7 @@ def build_asset(declaration: Declaration, partitions: Partitions) -> dg.AssetsDe
         code_version=declaration.code_version,
         partitions_def=partitions.by_grain[declaration.grain],
         deps=[
-            dg.AssetDep(
-                u.name, partition_mapping=partitions.mapping(u.grain, declaration.grain)
-            )
+            dg.AssetDep(u.name, partition_mapping=partitions.mapping(u.grain, declaration.grain))
             for u in upstream
         ],
         check_specs=[
@@ -48,7 +46,10 @@ def build_asset(declaration: Declaration, partitions: Partitions) -> dg.AssetsDe
         backfill_policy=dg.BackfillPolicy.multi_run(100_000 + position),
         output_required=False,
         required_resource_keys=set(RESOURCE_KEYS),
-        config_schema={"keys": dg.Field([str], default_value=[]), "force": dg.Field(bool, default_value=False)},
+        config_schema={
+            "keys": dg.Field([str], default_value=[]),
+            "force": dg.Field(bool, default_value=False),
+        },
     )
     def stage_asset(context: dg.AssetExecutionContext) -> Iterator[Any]:
         yield from _execute(context, declaration)

@@ -55,7 +55,9 @@ class AssetPlan:
     reasons: dict[str, str] = field(default_factory=dict)
 
 
-def require(declaration: Declaration, context: SettingsContext, key: str, ledger: Ledger) -> Requirement:
+def require(
+    declaration: Declaration, context: SettingsContext, key: str, ledger: Ledger
+) -> Requirement:
     """Return what a partition would be made of now, from the ledger's data versions."""
     inputs: dict[str, str] = {}
     blocked = ""

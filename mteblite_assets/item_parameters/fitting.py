@@ -123,12 +123,16 @@ def fit_from_tables(item_parameters: pd.DataFrame, abilities: pd.DataFrame) -> I
         )
     mean, sd = float(models["theta_mean"].iloc[0]), float(models["theta_sd"].iloc[0])
     theta = models["theta"].to_numpy(dtype=float)
-    columns = (items[c].to_numpy(float) for c in ("slope", "intercept", "residual_sd"))
+    slope, intercept, residual_sd = (
+        items[c].to_numpy(dtype=float) for c in ("slope", "intercept", "residual_sd")
+    )
     return ItemFit(
         response_model=str(names[0]),
         item_ids=tuple(items["item_id"]),
         models=tuple(models["model"]),
-        parameters=ItemParameters(*columns, n_models=items["n_models"].to_numpy(dtype=int)),
+        parameters=ItemParameters(
+            slope, intercept, residual_sd, items["n_models"].to_numpy(dtype=int)
+        ),
         ability=Abilities(theta, mean, sd, usable=has_spread(len(theta), sd)),
     )
 

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from mteblite_assets.calibrations.fitted_task import FittedTask
-from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.embeddings.assets import model_settings
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
@@ -21,6 +20,7 @@ from mteblite_assets.lite_scores.observing import observe_selection
 from mteblite_assets.lite_scores.prediction import predict_tasks
 from mteblite_assets.lite_scores.release import fitted_from_json, release_json
 from mteblite_assets.pools.restriction import restrict
+from mteblite_assets.validation.assets import chosen_variant
 
 
 @stage_asset(
@@ -52,7 +52,7 @@ def lite_suite(work: Work) -> Produced:
         raise ValueError(f"no task of suite {work.key['suite']} has a calibration yet")
     types = {t.task: t.task_type for t in fitted.values()}
     widths = interval_half_widths(
-        work.rows("validation.lomo_predictions"), types, str(chosen_variant(work))
+        work.rows("validation.lomo_predictions"), types, str(chosen_variant(work.suite.file))
     )
     by_target = widths.set_index("target")
     pools = tasks.set_index("task")["pool_task"]
@@ -61,6 +61,7 @@ def lite_suite(work: Work) -> Produced:
         {
             "task": name,
             "task_type": task.task_type,
+            "variant": variant,
             "pool_task": pools[name],
             "pool_hash": hashes[pools[name]],
             "fitted": release_json(task),
@@ -85,12 +86,6 @@ def lite_suite(work: Work) -> Produced:
             "interval_method": by_target["interval_method"]["macro"],
         },
     )
-
-
-def chosen_variant(work: Work) -> Variant:
-    """Return the variant that the suite file chose."""
-    file = work.suite.file
-    return Variant(file.per_item.selection, file.per_item.estimator, file.set_metric.selection)
 
 
 def _fitted_tasks(work: Work, tasks: pd.DataFrame) -> list[FittedTask]:

@@ -90,7 +90,9 @@ def set_statistic(observations: np.ndarray, items: pd.DataFrame, weights: np.nda
         levels = []
         for labels in _strata_levels(cell["stratum"]):
             here = np.array([label is not None for label in labels])
-            codes = np.unique([label for label in labels if label is not None], return_inverse=True)[1]
+            codes = np.unique(
+                [label for label in labels if label is not None], return_inverse=True
+            )[1]
             if codes.max(initial=0) < 1:
                 continue
             chosen = rows[here]
@@ -129,7 +131,9 @@ def _entropy(masses: np.ndarray) -> float:
 def _strata_levels(strata: pd.Series) -> list[list[str | None]]:
     paths = [str(stratum).split(LEVEL_SEPARATOR) for stratum in strata]
     depth = max(map(len, paths))
-    return [[path[level] if level < len(path) else None for path in paths] for level in range(depth)]
+    return [
+        [path[level] if level < len(path) else None for path in paths] for level in range(depth)
+    ]
 
 
 def _majority_hits(vectors: np.ndarray, items: pd.DataFrame, meta: dict[str, Any]) -> np.ndarray:

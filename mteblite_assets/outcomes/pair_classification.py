@@ -19,9 +19,7 @@ from mteblite_assets.pools.pool import Pool
 SIMILARITIES = ("similarity", "cosine", "manhattan", "euclidean", "dot")
 """Columns of the observations, each oriented so that more is more similar."""
 
-METRICS = (
-    *(f"{s}_{m}" for s in ("max", *SIMILARITIES) for m in ("ap", "accuracy")),
-)
+METRICS = (*(f"{s}_{m}" for s in ("max", *SIMILARITIES) for m in ("ap", "accuracy")),)
 
 
 def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
@@ -66,7 +64,7 @@ def observe(pool: Pool, vectors: np.ndarray) -> np.ndarray:
         1 - pairwise.paired_cosine_distances(first, second),
         -pairwise.paired_manhattan_distances(first, second),
         -pairwise.paired_euclidean_distances(first, second),
-        np.einsum("ij,ij->i", first, second),
+        np.vecdot(first, second),
     ]
     return np.stack(columns, axis=1).astype(np.float32)
 

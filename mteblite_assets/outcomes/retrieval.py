@@ -210,7 +210,9 @@ def _areas(
     items = pool.items["item_id"].tolist()
     precise, trapezoid = [], []
     for rows in cells_of(pool.items):
-        hits = [(s, qrels[items[r]].get(d, 0) > 0) for r in rows for d, s in rankings[items[r]].items()]
+        hits = [
+            (s, qrels[items[r]].get(d, 0) > 0) for r in rows for d, s in rankings[items[r]].items()
+        ]
         scores, labels = np.array([s for s, _ in hits]), np.array([label for _, label in hits])
         if not labels.any():
             return dict.fromkeys(AREAS, float("nan"))

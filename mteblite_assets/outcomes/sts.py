@@ -15,7 +15,11 @@ from mteblite_assets.outcomes.scoring import PoolScore
 from mteblite_assets.pools.pool import Pool
 
 SIMILARITIES = ("cosine", "manhattan", "euclidean")
-METRICS = ("spearman", "pearson", *(f"{s}_{c}" for s in SIMILARITIES for c in ("spearman", "pearson")))
+METRICS = (
+    "spearman",
+    "pearson",
+    *(f"{s}_{c}" for s in SIMILARITIES for c in ("spearman", "pearson")),
+)
 
 
 def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
@@ -38,7 +42,9 @@ def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
     for rows in cells:
         outcomes[rows] = 1 - np.abs(percentiles(cosine[rows]) - percentiles(gold[rows]))
     values = {
-        name: mean_of_cells([_correlation(name, first[rows], second[rows], gold[rows]) for rows in cells])
+        name: mean_of_cells(
+            [_correlation(name, first[rows], second[rows], gold[rows]) for rows in cells]
+        )
         for name in names
     }
     return PoolScore(

@@ -15,7 +15,14 @@ from mteblite_assets.outcomes.scoring import PoolScore
 from mteblite_assets.outcomes.similarity import unit_rows
 from mteblite_assets.pools.pool import Pool
 
-METRICS = ("cosine_spearman", "cosine_pearson", "spearman", "pearson", "dot_spearman", "dot_pearson")
+METRICS = (
+    "cosine_spearman",
+    "cosine_pearson",
+    "spearman",
+    "pearson",
+    "dot_spearman",
+    "dot_pearson",
+)
 
 
 def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
@@ -50,7 +57,10 @@ def _correlations(pool: Pool, vectors: np.ndarray, names: list[str]) -> pd.DataF
     from scipy import stats
 
     unit = unit_rows(vectors)
-    human = {item: frame["text_row"].to_numpy() for item, frame in pool.frames["human"].groupby("item_id")}
+    human = {
+        item: frame["text_row"].to_numpy()
+        for item, frame in pool.frames["human"].groupby("item_id")
+    }
     machine = dict(iter(pool.frames["machine"].groupby("item_id")))
     found: dict[str, list[float]] = {name: [] for name in names}
     for item in pool.items["item_id"]:

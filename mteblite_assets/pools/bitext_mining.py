@@ -36,7 +36,9 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
     """
     name = data.description.task
     cells = {c: _sentences(frames, f"{name} {c}") for c, frames in data.cells.items()}
-    quota = split_evenly({c: len(sources) for c, (sources, _, _) in cells.items()}, settings.max_items)
+    quota = split_evenly(
+        {c: len(sources) for c, (sources, _, _) in cells.items()}, settings.max_items
+    )
     keys = _row_keys(cells)
     texts, items, pairs, distractors = Texts(), [], [], []
     for cell, (sources, targets, gold) in cells.items():
@@ -78,9 +80,7 @@ def _distractor_frame(
     )
 
 
-def _sentences(
-    frames: Mapping[str, Any], where: str
-) -> tuple[list[str], list[str], list[int]]:
+def _sentences(frames: Mapping[str, Any], where: str) -> tuple[list[str], list[str], list[int]]:
     pairs = frames["pairs"]
     given = frames.get("targets")
     check_texts(pairs, ["sentence1"] if given is not None else ["sentence1", "sentence2"], where)
@@ -100,7 +100,9 @@ def _sentences(
     return sources, targets, gold[: len(sources)]
 
 
-def _row_keys(cells: Mapping[Cell, tuple[list[str], list[str], list[int]]]) -> dict[Cell, list[str]]:
+def _row_keys(
+    cells: Mapping[Cell, tuple[list[str], list[str], list[int]]],
+) -> dict[Cell, list[str]]:
     """Return a stable key per row; parallel cells share the keys of the first of them by name."""
     keys: dict[Cell, list[str]] = {}
     for cell in sorted(cells):

@@ -24,7 +24,9 @@ _INVISIBLE = [*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2
 _DROPPED = dict.fromkeys([*_ARABIC_MARKS, *_INVISIBLE])
 # Han, kana and Thai are written without spaces: one token per character. Elsewhere a token is a
 # run of letters and digits; South Asian vowel signs are no letters for `re`, but part of words.
-_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]|(?:[^\W_]|[\u0900-\u0dff])+")
+_TOKEN = re.compile(
+    r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]|(?:[^\W_]|[\u0900-\u0dff])+"
+)
 
 
 def tokenize(text: str) -> list[str]:

@@ -19,7 +19,14 @@ import numpy as np
 import pandas as pd
 
 from mteblite_assets.pools.assembly import Texts, assemble, item_frame
-from mteblite_assets.pools.items import check_texts, content_ids, draw, item_ids, plain, split_evenly
+from mteblite_assets.pools.items import (
+    check_texts,
+    content_ids,
+    draw,
+    item_ids,
+    plain,
+    split_evenly,
+)
 from mteblite_assets.pools.pool import Pool, PoolSettings
 from mteblite_assets.pools.task_data import TaskData
 

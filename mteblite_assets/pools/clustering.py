@@ -52,7 +52,9 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
     """
     name = data.description.task
     documents = {cell: _documents(frames, f"{name} {cell}") for cell, frames in data.cells.items()}
-    quota = split_evenly({cell: len(frame) for cell, frame in documents.items()}, settings.max_items)
+    quota = split_evenly(
+        {cell: len(frame) for cell, frame in documents.items()}, settings.max_items
+    )
     whole = all(quota[cell] == len(frame) for cell, frame in documents.items())
     texts, items, parts = Texts(), [], []
     for cell, frame in documents.items():

@@ -40,7 +40,9 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
             f"{', '.join(MODULES)}"
         )
     if not data.cells:
-        raise ValueError(f"{name}: loaded without any (split, subset); check its splits and subsets")
+        raise ValueError(
+            f"{name}: loaded without any (split, subset); check its splits and subsets"
+        )
     module = importlib.import_module(f"mteblite_assets.pools.{MODULES[task_type]}")
     pool: Pool = module.draw_pool(data, settings)
     return pool

@@ -48,7 +48,9 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
         chosen = [ids[r] for r in rows]
         share = prior_shares(labels, labels[rows])
         items.append(item_frame(cell, chosen, labels[rows].tolist(), labels[rows], share))
-        pairs.append(pair_frame(texts, chosen, [first[r] for r in rows], [second[r] for r in rows], data))
+        pairs.append(
+            pair_frame(texts, chosen, [first[r] for r in rows], [second[r] for r in rows], data)
+        )
         prior["/".join((cell[1], cell[0]))] = float(labels.mean()) if len(labels) else float("nan")
     n_available = sum(len(frames["pairs"]) for frames in data.cells.values())
     meta = {"n_available": n_available, "label_prior": prior}

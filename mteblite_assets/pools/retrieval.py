@@ -68,7 +68,9 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
     quota = split_evenly({c: len(cell.items) for c, cell in cells.items()}, settings.max_items)
     n_available = sum(len(cell.items) for cell in cells.values())
     texts = Texts()
-    parts: dict[str, list[pd.DataFrame]] = {k: [] for k in ("queries", "documents", "candidates", "qrels")}
+    parts: dict[str, list[pd.DataFrame]] = {
+        k: [] for k in ("queries", "documents", "candidates", "qrels")
+    }
     items = []
     for key, cell in cells.items():
         keys = list(cell.items)
@@ -91,7 +93,9 @@ def _read(frames: Mapping[str, Any], metric: str, capped: bool, where: str) -> _
     check_texts(queries, ["text"], f"{where} queries")
     texts = dict(zip(map(str, queries["query_id"]), queries["text"], strict=True))
     qrels: dict[str, dict[str, int]] = {}
-    for query, document, relevance in frames["qrels"][["query_id", "doc_id", "relevance"]].itertuples(index=False):
+    for query, document, relevance in frames["qrels"][
+        ["query_id", "doc_id", "relevance"]
+    ].itertuples(index=False):
         if str(query) in texts:
             qrels.setdefault(str(query), {})[str(document)] = int(relevance)
     groups: dict[str, list[str]] = {}
@@ -111,7 +115,9 @@ def _read(frames: Mapping[str, Any], metric: str, capped: bool, where: str) -> _
     if frames.get("top_ranked") is not None:
         table = frames["top_ranked"]
         ranked = {}
-        for query, document in zip(map(str, table["query_id"]), map(str, table["doc_id"]), strict=True):
+        for query, document in zip(
+            map(str, table["query_id"]), map(str, table["doc_id"]), strict=True
+        ):
             ranked.setdefault(query, []).append(document)
     return _Cell(frames["corpus"], texts, qrels, groups, ranked)
 
@@ -138,7 +144,11 @@ def _choose_candidates(
     known = set(cell.corpus.ids)
     index = Index(cell.corpus.batches()) if settings.bm25_top else None
     for query in queries:
-        first = [] if index is None else index.top(cell.texts[query], settings.bm25_top, cell.corpus.ids)
+        first = (
+            []
+            if index is None
+            else index.top(cell.texts[query], settings.bm25_top, cell.corpus.ids)
+        )
         own = dict.fromkeys(cell.corpus.ids[row] for row in first)
         judged = cell.qrels[query]
         kept = _keep_relevant(judged, settings.max_relevant, metric, (*keys, query))
@@ -166,7 +176,9 @@ def _keep_relevant(
     if len(relevant) <= cap:
         return relevant
     chance = _chances(relevant, *keys, "relevant")
-    order = sorted(range(len(relevant)), key=lambda i: (-judged[relevant[i]], chance[i], relevant[i]))
+    order = sorted(
+        range(len(relevant)), key=lambda i: (-judged[relevant[i]], chance[i], relevant[i])
+    )
     return [relevant[i] for i in order[:cap]]
 
 

@@ -46,7 +46,9 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
         rows = draw(ids, quota[cell], settings.seed, name, *cell, "pool", strata=bins)
         chosen = [ids[r] for r in rows]
         items.append(item_frame(cell, chosen, [bins[r] for r in rows], gold[rows]))
-        pairs.append(pair_frame(texts, chosen, [first[r] for r in rows], [second[r] for r in rows], data))
+        pairs.append(
+            pair_frame(texts, chosen, [first[r] for r in rows], [second[r] for r in rows], data)
+        )
     n_available = sum(len(frames["pairs"]) for frames in data.cells.values())
     return assemble(data, settings, texts, items, {"pairs": pairs}, {"n_available": n_available})
 

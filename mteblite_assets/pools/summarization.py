@@ -31,7 +31,9 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
             f"{name} is scored by mteb's deprecated evaluator, which averages correlations with "
             "their p-values (mteb issue 1156): use the task's newer version (its name ends in .v2)"
         )
-    quota = split_evenly({c: len(f["documents"]) for c, f in data.cells.items()}, settings.max_items)
+    quota = split_evenly(
+        {c: len(f["documents"]) for c, f in data.cells.items()}, settings.max_items
+    )
     texts, items, humans, machines = Texts(), [], [], []
     for cell, frames in data.cells.items():
         frame, where = frames["documents"], f"{name} {cell}"

@@ -17,7 +17,10 @@ FULL_SCORE_COLUMNS = ["main_score", "source", "revision", "mteb_version", "secon
 
 
 def _settings(context: SettingsContext) -> Any:
-    suites = [context.catalog.suite(e.suite) for e in context.catalog.entries_of_pool(context.key["pool_task"])]
+    suites = [
+        context.catalog.suite(e.suite)
+        for e in context.catalog.entries_of_pool(context.key["pool_task"])
+    ]
     orders = sorted({tuple(s.file.reference_scores) for s in suites})
     evidence = context.bench.score_evidence(context.entry, context.model, orders[0])
     return model_settings(context), orders[0], evidence

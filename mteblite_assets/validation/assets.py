@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pandas as pd
 
+from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import Work
 from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of
+from mteblite_assets.suites.suite_file import SuiteFile
 from mteblite_assets.validation.folds import fold_members
 from mteblite_assets.validation.lomo import predict_held_out
 from mteblite_assets.validation.metrics import validation_metrics as compute_metrics
+from mteblite_assets.validation.refit import TaskRefits
 from mteblite_assets.validation.variants import suite_variants
 
 PROTOCOLS = ("family_lomo", "model_lomo")
@@ -58,9 +61,17 @@ def lomo_predictions(work: Work) -> Produced:
         raise ValueError("; ".join(left_out))
     k_by_task = {t: int(k) for t, k in zip(tasks["task"], tasks["k"], strict=True)}
     seed = work.suite.file.pool.seed
+    variants = suite_variants([chosen_variant(work.suite.file)])
+    refits: dict[str, TaskRefits] = {}
     frames = [
         predict_held_out(
-            evidences, suite_variants(), k_by_task, protocol, seed, progress=work.progress
+            evidences,
+            variants,
+            k_by_task,
+            protocol,
+            seed,
+            progress=lambda done, total, p=protocol: work.progress(f"{p}: {done} of {total}"),
+            refits=refits,
         )
         for protocol in PROTOCOLS
     ]
@@ -105,3 +116,8 @@ def validation_metrics(work: Work) -> Produced:
         {"validation.validation_metrics": rows},
         {"rows": len(rows), "macro (family_lomo)": table.round(4).to_markdown()},
     )
+
+
+def chosen_variant(file: SuiteFile) -> Variant:
+    """Return the variant that the suite file chose."""
+    return Variant(file.per_item.selection, file.per_item.estimator, file.set_metric.selection)

@@ -1,7 +1,8 @@
 """What a prediction is judged on: single tasks, their mean, the mean over type means.
 
 `macro` is mteb's Mean(TaskType): the mean over types of the mean over the tasks of a type; `mean`
-is Mean(Task). Both exist only for a model with every task (mteb `benchmarks/_benchmark_metrics.py`).
+is Mean(Task). Both exist only for a model with every task (mteb
+`benchmarks/_benchmark_metrics.py`).
 """
 
 from __future__ import annotations

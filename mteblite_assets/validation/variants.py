@@ -53,7 +53,7 @@ def suite_variants(chosen: Sequence[Variant] = ()) -> list[Variant | Baseline]:
     Args:
         chosen: further variants, e.g. the one a suite file asks for.
     """
-    everything = [*SEED_VARIANTS, STRATIFIED, *chosen, *BASELINES]
+    everything: list[Variant | Baseline] = [*SEED_VARIANTS, STRATIFIED, *chosen, *BASELINES]
     return list({str(variant): variant for variant in everything}.values())
 
 

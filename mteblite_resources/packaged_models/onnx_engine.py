@@ -30,7 +30,10 @@ class OnnxEngine:
         graph, tokenizer = (distribution_file(*file) for file in parent.files)
         available = onnxruntime.get_available_providers()
         wanted = [p for p in ("CUDAExecutionProvider", "CPUExecutionProvider") if p in available]
-        self._session = onnxruntime.InferenceSession(str(graph), providers=wanted)
+        options = onnxruntime.SessionOptions()
+        # waiting threads that spin take the cores from whoever else runs on this machine
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        self._session = onnxruntime.InferenceSession(str(graph), options, providers=wanted)
         self._tokenizer = Tokenizer.from_file(str(tokenizer))
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()

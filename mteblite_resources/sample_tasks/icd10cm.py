@@ -124,11 +124,13 @@ def _usable_terms(category: ET.Element) -> list[Term]:
         if code not in codes:
             continue
         title = codes[code]
-        siblings = _siblings(code, codes)
-        for note in diag.findall("inclusionTerm/note"):
-            term = " ".join((note.text or "").split())
-            if len(siblings) >= MIN_SIBLINGS and _is_usable(term, title):
-                terms.append(Term(_text(category, "name"), code, term, title, siblings))
+        notes = (note.text or "" for note in diag.findall("inclusionTerm/note"))
+        names = [" ".join(note.split()) for note in notes]
+        usable = [name for name in names if _is_usable(name, title)]
+        siblings = _siblings(code, codes) if usable else ()
+        if len(siblings) >= MIN_SIBLINGS:
+            above = _text(category, "name")
+            terms += [Term(above, code, name, title, siblings) for name in usable]
     return terms
 
 

@@ -63,9 +63,7 @@ def test_config_counts_as_content(tmp_path: Path) -> None:
     assert identify(spec(folder), home).fingerprint != before.fingerprint
 
 
-def test_unchanged_files_are_hashed_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unchanged_files_are_hashed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home, folder = tmp_path / "home", checkpoint(tmp_path / "m")
     monkeypatch.setattr(model_identity, "_SETTLED_NS", -1)
     first = identify(spec(folder), home)

@@ -161,11 +161,23 @@ def test_changed_files_are_other_data(beir: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "content", "message"),
     [
-        ("qrels.tsv", "query-id\tcorpus-id\tscore\n1\t77\t1\n", "row 0: id '77' is not in the corpus"),
-        ("qrels.tsv", "query-id\tcorpus-id\tscore\n5\t9\t1\n", "row 0: id '5' is not in the queries"),
+        (
+            "qrels.tsv",
+            "query-id\tcorpus-id\tscore\n1\t77\t1\n",
+            "row 0: id '77' is not in the corpus",
+        ),
+        (
+            "qrels.tsv",
+            "query-id\tcorpus-id\tscore\n5\t9\t1\n",
+            "row 0: id '5' is not in the queries",
+        ),
         ("qrels.tsv", "query-id\tcorpus-id\tscore\n1\t9\thigh\n", "'high' is no number"),
         ("qrels.tsv", "query\tdoc\n1\t9\n", "no column 'query-id'.*it has: query, doc"),
-        ("corpus.jsonl", '{"_id": "9", "text": "a"}\n{"_id": "9", "text": "b"}\n', "'9' more than once"),
+        (
+            "corpus.jsonl",
+            '{"_id": "9", "text": "a"}\n{"_id": "9", "text": "b"}\n',
+            "'9' more than once",
+        ),
         ("corpus.jsonl", '{"_id": "9", "text": null}\n', "column 'text': row 0 has no value"),
         ("corpus.jsonl", '{"_id": "9", "te', "cannot be read as .jsonl"),
         ("queries.jsonl", "", "holds no row"),
@@ -186,7 +198,7 @@ def test_a_pair_label_other_than_0_or_1_is_refused(tmp_path: Path) -> None:
 def test_what_cannot_be_described(beir: Path) -> None:
     with pytest.raises(ValueError, match="type 'Clustering' of your own data; expected one of Ret"):
         described(beir, "Clustering")
-    with pytest.raises(ValueError, match="no pairs table|holds no test or pairs table"):
+    with pytest.raises(ValueError, match="holds no test or pairs table"):
         described(beir, "STS")
     with pytest.raises(ValueError, match="is no folder"):
         described(beir / "absent", "STS")

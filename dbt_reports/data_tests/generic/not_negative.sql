@@ -1,0 +1,3 @@
+{% test not_negative(model, column_name) %}
+select * from {{ model }} where {{ column_name }} < 0 or isnan({{ column_name }})
+{% endtest %}

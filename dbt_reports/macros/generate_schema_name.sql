@@ -1,0 +1,4 @@
+{# A model's schema is the one it names, without the target's prefix. #}
+{% macro generate_schema_name(custom_schema_name, node) -%}
+    {{ custom_schema_name | trim if custom_schema_name else target.schema }}
+{%- endmacro %}

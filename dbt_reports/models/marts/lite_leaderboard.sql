@@ -1,0 +1,86 @@
+-- Predicted beside true scores. Candidates: their lite scores. Reference models: the prediction
+-- of the fold that held their family out, by the suite's own variant.
+with suite_tasks as (select * from {{ ref('stg_suite_tasks') }}),
+
+released as (
+    select distinct suite, variant from {{ ref('stg_lite_suites') }}
+),
+
+n_released as (
+    select suite, count(*) as n_tasks from {{ ref('stg_lite_suites') }} group by suite
+),
+
+task_predictions as (
+    select suite, model, task, predicted, 'lite' as prediction
+    from {{ ref('stg_task_scores') }}
+    union all
+    select p.suite, p.model, p.task, p.predicted, 'held_out' as prediction
+    from {{ ref('stg_lomo_predictions') }} as p
+    inner join released as r on p.suite = r.suite and p.variant = r.variant
+    where p.protocol = 'family_lomo'
+),
+
+tasks as (
+    select
+        p.suite, p.model, p.task, p.prediction, t.task_type, p.predicted, f.main_score
+    from task_predictions as p
+    inner join suite_tasks as t on p.suite = t.suite and p.task = t.task
+    left join {{ ref('stg_full_scores') }} as f
+        on p.suite = f.suite and p.task = f.task and p.model = f.model
+),
+
+types as (
+    select
+        suite, model, prediction, task_type, avg(predicted) as predicted,
+        case when count(main_score) = count(*) then avg(main_score) end as main_score,
+        sum(predicted) as predicted_sum, sum(main_score) as main_score_sum,
+        count(predicted) as n_predicted, count(main_score) as n_true, count(*) as n_tasks
+    from tasks group by suite, model, prediction, task_type
+),
+
+-- A mean is over every task of the lite suite or it is not given.
+means as (
+    select
+        t.suite, t.model, t.prediction,
+        case when sum(t.n_predicted) = any_value(n.n_tasks)
+            then sum(t.predicted_sum) / sum(t.n_predicted) end as predicted_mean,
+        case when sum(t.n_predicted) = any_value(n.n_tasks)
+            then avg(t.predicted) end as predicted_macro_mean,
+        case when sum(t.n_true) = any_value(n.n_tasks)
+            then sum(t.main_score_sum) / sum(t.n_true) end as true_mean,
+        case when sum(t.n_true) = any_value(n.n_tasks)
+            then avg(t.main_score) end as true_macro_mean,
+        sum(t.n_predicted)::integer as n_tasks
+    from types as t inner join n_released as n on t.suite = n.suite
+    group by t.suite, t.model, t.prediction
+),
+
+widths as (
+    select
+        suite,
+        max(half_width) filter (target = 'mean') as mean_half_width,
+        max(half_width) filter (target = 'macro') as macro_half_width
+    from {{ ref('stg_lite_suite_intervals') }} group by suite
+)
+
+select
+    m.suite,
+    rank() over (partition by m.suite order by m.predicted_macro_mean desc nulls last)::integer
+        as rank,
+    m.model,
+    s.family,
+    s.role,
+    m.prediction,
+    m.predicted_mean,
+    m.predicted_mean - w.mean_half_width as mean_lower,
+    m.predicted_mean + w.mean_half_width as mean_upper,
+    m.true_mean,
+    m.predicted_macro_mean,
+    m.predicted_macro_mean - w.macro_half_width as macro_lower,
+    m.predicted_macro_mean + w.macro_half_width as macro_upper,
+    m.true_macro_mean,
+    m.predicted_macro_mean - m.true_macro_mean as macro_error,
+    m.n_tasks
+from means as m
+inner join {{ ref('stg_suite_models') }} as s on m.suite = s.suite and m.model = s.model
+left join widths as w on m.suite = w.suite

@@ -1,0 +1,6 @@
+select
+    suite,
+    task,
+    task_type,
+    variant
+from {{ source('lite_scores', 'lite_suites') }}

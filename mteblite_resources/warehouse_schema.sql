@@ -39,7 +39,7 @@ CREATE TABLE IF NOT EXISTS suites.roster (
 );
 -- (suite, model), everyone registered now
 CREATE TABLE IF NOT EXISTS suites.registered_models (
-    suite VARCHAR, model VARCHAR, family VARCHAR, role VARCHAR, source VARCHAR, revision VARCHAR
+    suite VARCHAR, model VARCHAR, family VARCHAR, role VARCHAR, source VARCHAR
 );
 
 -- (pool_task, item_id)
@@ -154,8 +154,15 @@ CREATE TABLE IF NOT EXISTS lite_scores.suite_scores (
 );
 
 CREATE OR REPLACE VIEW suites.suite_models AS
-SELECT r.suite, r.model, r.family, r.role, coalesce(k.kept, false) AS kept, r.source, r.revision
-FROM suites.registered_models r LEFT JOIN reference_scores.kept_models k USING (suite, model);
+WITH encoded AS (
+    SELECT model, arg_max(revision, pool_task) AS revision FROM embeddings.embedding_stats GROUP BY model
+)
+SELECT r.suite, r.model, r.family, r.role, coalesce(k.kept, false) AS kept, r.source,
+    coalesce(s.revision, e.revision) AS revision
+FROM suites.registered_models r
+LEFT JOIN reference_scores.kept_models k USING (suite, model)
+LEFT JOIN lite_scores.suite_scores s USING (suite, model)
+LEFT JOIN encoded e USING (model);
 
 CREATE OR REPLACE VIEW pools.pool_items AS
 SELECT t.suite, t.task, p.item_id, p.hf_subset, p.split, p.stratum, p.gold, p.pool_weight

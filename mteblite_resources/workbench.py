@@ -31,7 +31,7 @@ from mteblite_resources.model_spec import ModelSpec
 from mteblite_resources.mteb_tasks import MtebTasks
 from mteblite_resources.results_source import FullScore, ResultsSource, result_path
 from mteblite_resources.vector_store import VectorStore
-from mteblite_resources.warehouse import Warehouse
+from mteblite_resources.warehouse import Warehouse, replace_partition
 
 if TYPE_CHECKING:
     from mteblite_resources.stored_encoder import StoredEncoder
@@ -222,6 +222,19 @@ class Workbench:
             raise ValueError(f"the pool of {description.task} has no texts")
         return found
 
+    def sync_models(self) -> None:
+        """Write who is registered now to `suites.registered_models`."""
+        suites = self.catalog().suites
+        with self.warehouse.session() as connection:
+            for name, suite in suites.items():
+                rows = [
+                    {"model": m.name, "family": m.family, "role": m.role, "source": _source_of(m)}
+                    for m in suite.models
+                ]
+                columns = ["model", "family", "role", "source"]
+                frame = pd.DataFrame(rows, columns=columns)
+                replace_partition(connection, "suites.registered_models", {"suite": name}, frame)
+
     # --- full scores ---------------------------------------------------------------------
 
     def full_score(
@@ -292,6 +305,12 @@ class Workbench:
         if not path.exists():
             raise ValueError(f"observations file {name} is gone: materialize outcomes with --force")
         return np.load(path, allow_pickle=False)
+
+
+def _source_of(model: SuiteModel) -> str:
+    if model.name.startswith("package:"):
+        return "package"
+    return "local" if model.path else "hub"
 
 
 def _remember(

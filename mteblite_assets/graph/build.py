@@ -1,7 +1,8 @@
 """Turns a declaration into the Dagster asset that the UI shows and the daemon runs."""
 
+import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import dagster as dg
@@ -66,7 +67,7 @@ def _execute(context: dg.AssetExecutionContext, declaration: Declaration) -> Ite
     failures, last = [], None
     for done in run_partitions(
         declaration, keys, bench.catalog(), bench,
-        run_id=context.run_id, force=config["force"], log=context.log.info,
+        run_id=context.run_id, force=config["force"], log=_logger(context),
     ):  # fmt: skip
         if done.status == "failed":
             failures.append(done)
@@ -74,6 +75,7 @@ def _execute(context: dg.AssetExecutionContext, declaration: Declaration) -> Ite
         last = done
         if single is None and (keyed or done.status != "fresh"):
             _log_materialization(context, declaration, done, bench)
+    bench.sync_models()
     bench.warehouse.publish()
     yield from (_evaluate(check, declaration, bench) for check in declaration.checks)
     if failures:
@@ -87,6 +89,17 @@ def _execute(context: dg.AssetExecutionContext, declaration: Declaration) -> Ite
             data_version=dg.DataVersion(last.data_version or last.status),
             metadata=_metadata(last),
         )
+
+
+def _logger(context: dg.AssetExecutionContext) -> Callable[[str], None]:
+    """Return what writes to the run's log and, for the command line, to a plain logger."""
+    progress = logging.getLogger("mteblite.progress")
+
+    def log(text: str) -> None:
+        context.log.info(text)
+        progress.info(text)
+
+    return log
 
 
 def _log_materialization(

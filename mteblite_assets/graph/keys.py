@@ -58,6 +58,15 @@ def all_keys(grain: Grain, catalog: Catalog) -> list[str]:
     ]
 
 
+def is_asked_for(grain: Grain, key: str, catalog: Catalog) -> bool:
+    """Whether some suite asks for a partition; lite scores may be asked of any of its models."""
+    if grain is Grain.SUITE_CANDIDATE and "|" in key:
+        columns = columns_of(grain, key)
+        suite = catalog.suites.get(columns["suite"])
+        return suite is not None and any(m.name == columns["model"] for m in suite.models)
+    return key in set(all_keys(grain, catalog))
+
+
 def upstream_keys(upstream: Grain, grain: Grain, key: str, catalog: Catalog) -> list[str]:
     """Return the upstream partitions that one partition is made of, sorted.
 

@@ -1,4 +1,4 @@
-"""Cells of a pool, and means over them: a task's score is the mean of its (split, subset) scores."""
+"""Cells of a pool and means over them: a task's score is the mean of its (split, subset) scores."""
 
 from __future__ import annotations
 

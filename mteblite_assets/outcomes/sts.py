@@ -96,7 +96,7 @@ def weighted_ranks(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def weighted_spearman(first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> float:
-    """Return the weighted Pearson correlation of weighted mid-ranks; NaN if one side is constant."""
+    """Return the weighted Pearson correlation of weighted mid-ranks; NaN if a side is constant."""
     w = weights / weights.sum()
     a, b = weighted_ranks(first, w), weighted_ranks(second, w)
     a, b = a - w @ a, b - w @ b

@@ -43,7 +43,7 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
         check_texts(frame, ["text1", "text2"], where)
         labels = _binary(check_numbers(frame["label"].tolist(), "label", where), where)
         first, second = frame["text1"].tolist(), frame["text2"].tolist()
-        ids = item_ids(cell, content_ids([first, second, labels]))
+        ids = item_ids(cell, content_ids([first, second, labels.tolist()]))
         rows = _balanced(ids, labels, quota[cell], settings.seed, name, *cell)
         chosen = [ids[r] for r in rows]
         share = prior_shares(labels, labels[rows])

@@ -29,9 +29,10 @@ def restrict(pool: Pool, item_ids: Sequence[str]) -> Pool:
     wanted = set(item_ids)
     unknown = sorted(wanted.difference(pool.items["item_id"]))
     if unknown or not wanted:
+        named = f"item {unknown[0]!r}" if unknown else "an empty selection"
         raise ValueError(
-            f"{pool.meta['task']}: {'item ' + repr(unknown[0]) if unknown else 'an empty selection'}"
-            f" is not in its pool of {len(pool.items)} items; expected ids of this pool"
+            f"{pool.meta['task']}: {named} is not in its pool of {len(pool.items)} items; "
+            "expected ids of this pool"
         )
     items = pool.items[pool.items["item_id"].isin(wanted)].reset_index(drop=True)
     cells = pd.MultiIndex.from_frame(items[CELL].drop_duplicates())
@@ -57,7 +58,7 @@ def restrict(pool: Pool, item_ids: Sequence[str]) -> Pool:
 
 def _cut(frame: pd.DataFrame, wanted: set[str], cells: pd.MultiIndex) -> pd.DataFrame:
     if "item_id" in frame.columns:
-        kept = frame["item_id"].isin(wanted)
+        kept = frame["item_id"].isin(wanted).to_numpy()
     else:
         kept = pd.MultiIndex.from_frame(frame[CELL]).isin(cells)
     return frame[kept].reset_index(drop=True)

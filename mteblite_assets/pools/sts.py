@@ -41,7 +41,7 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
         check_texts(frame, ["text1", "text2"], where)
         gold = check_numbers(frame["gold"].tolist(), "gold", where)
         first, second = frame["text1"].tolist(), frame["text2"].tolist()
-        ids = item_ids(cell, content_ids([first, second, gold]))
+        ids = item_ids(cell, content_ids([first, second, gold.tolist()]))
         bins = gold_bins(gold)
         rows = draw(ids, quota[cell], settings.seed, name, *cell, "pool", strata=bins)
         chosen = [ids[r] for r in rows]

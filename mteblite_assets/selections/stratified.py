@@ -41,22 +41,47 @@ def _by_difficulty(evidence: TaskEvidence, k: int, rng: np.random.Generator) -> 
 def _by_label(evidence: TaskEvidence, k: int, rng: np.random.Generator) -> Selected:
     """Random items within cells and labels, weighted by the pool mass that each stands for."""
     mass = pool_weights(evidence)
-    labels = label_strata(evidence)
     chosen: list[np.ndarray] = []
     weights: list[np.ndarray] = []
+    for group, count, share in label_quotas(evidence, k, rng):
+        order = rng.permutation(group)[:count]
+        chosen.append(order)
+        weights.append(share * mass[order] / mass[order].sum())
+    weight = np.concatenate(weights)
+    return np.concatenate(chosen), weight / weight.sum()
+
+
+def label_quotas(
+    evidence: TaskEvidence, k: int, rng: np.random.Generator, *, by_label: bool = True
+) -> list[tuple[np.ndarray, int, float]]:
+    """Return (positions, items to take, pool mass they stand for) of every stratum, k in all.
+
+    Items are shared out in proportion to their number, because pools of pairs are balanced by
+    label on purpose; the mass carries the label prior of the task (`method.md` 4.4).
+
+    Args:
+        evidence: a set-metric task.
+        k: items to take.
+        rng: draws cells and cluster labels where k cannot afford all of them.
+        by_label: False makes each cell one stratum.
+    """
+    mass = pool_weights(evidence)
+    labels = label_strata(evidence) if by_label else np.zeros(len(mass), dtype=int)
+    found: list[tuple[np.ndarray, int, float]] = []
     for members, quota in cell_quotas(evidence, k, rng):
         groups = [members[labels[members] == label] for label in np.unique(labels[members])]
         if evidence.task_type == "Clustering":
             groups = _few(groups, affordable(len(groups), quota), quota, rng)
-        shares = np.array([mass[group].sum() for group in groups])
         sizes = np.array([len(group) for group in groups])
-        share = mass[members].sum() / shares.sum()
-        for group, count in zip(groups, allocate(shares, sizes, quota), strict=True):
-            order = rng.permutation(group)[:count]
-            chosen.append(order)
-            weights.append(np.full(count, share * mass[group].sum() / max(count, 1)))
-    weight = np.concatenate(weights)
-    return np.concatenate(chosen), weight / weight.sum()
+        masses = np.array([mass[group].sum() for group in groups])
+        masses *= mass[members].sum() / masses.sum()
+        counts = allocate(sizes.astype(float), sizes, quota)
+        found += [
+            (group, int(count), float(part))
+            for group, count, part in zip(groups, counts, masses, strict=True)
+            if count > 0
+        ]
+    return found
 
 
 def cell_quotas(

@@ -186,7 +186,7 @@ def test_fit_does_not_depend_on_model_order_and_survives_its_tables():
 def test_errors_say_what_is_wrong():
     evidence = make_task()
     none = dataclasses.replace(evidence, full_scores=np.full(len(evidence.models), np.nan))
-    with pytest.raises(ValueError, match="Sim: none of .* has both a full score and outcomes"):
+    with pytest.raises(ValueError, match=r"Sim: none of .* has both a full score and outcomes"):
         fit_items(none)
     with pytest.raises(ValueError, match="'rasch' is unknown; allowed: auto, linear_gaussian"):
         fit_items(evidence, "rasch")

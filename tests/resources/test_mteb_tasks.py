@@ -83,9 +83,8 @@ class NotingEncoder:
         return (vectors - 127.5) / 512
 
     def similarity(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        rows = [np.atleast_2d(v) for v in (one, other)]
-        unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in rows]
-        return np.asarray(unit[0] @ unit[1].T)
+        unit = [v / np.linalg.norm(v, axis=-1, keepdims=True) for v in (one, other)]
+        return np.asarray(unit[0] @ unit[1].T)  # summarization compares single vectors
 
     def similarity_pairwise(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         return np.asarray(np.diag(self.similarity(one, other)))

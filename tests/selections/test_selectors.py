@@ -215,13 +215,27 @@ def test_difficulty_strata_take_one_item_per_quantile():
     assert chosen["weight"].to_numpy() == pytest.approx(np.full(20, 0.05))
 
 
-def test_label_strata_are_proportional_and_weights_restore_the_pool():
+@pytest.mark.parametrize("method", ["strat", "anchorset"])
+def test_label_strata_are_proportional_and_weights_restore_the_pool(method):
     evidence = make_task(task_type="PairClassification")
     items = evidence.items.assign(stratum=["1"] * 50 + ["0"] * 150)
-    chosen = run("strat", dataclasses.replace(evidence, items=items), 20).merge(items, on="item_id")
+    pairs = dataclasses.replace(evidence, items=items)
+    chosen = run(method, pairs, 20).merge(items, on="item_id")
     assert chosen["stratum"].value_counts().to_dict() == {"0": 15, "1": 5}
     mass = chosen.groupby("stratum")["weight"].sum()
     assert mass.to_dict() == pytest.approx({"0": 0.75, "1": 0.25})
+
+
+@pytest.mark.parametrize("method", ["strat", "anchorset"])
+def test_a_balanced_pool_of_pairs_stays_balanced_and_its_weights_carry_the_prior(method):
+    evidence = make_task(task_type="PairClassification")
+    label = np.arange(200) % 2
+    weight = np.where(label == 1, 0.1, 0.9) / 100
+    items = evidence.items.assign(stratum=label.astype(str), pool_weight=weight)
+    chosen = run(method, dataclasses.replace(evidence, items=items), 20).merge(items, on="item_id")
+    assert chosen["stratum"].value_counts().to_dict() == {"0": 10, "1": 10}
+    mass = chosen.groupby("stratum")["weight"].sum()
+    assert mass.to_dict() == pytest.approx({"0": 0.9, "1": 0.1})
 
 
 def test_sts_strata_are_five_gold_bins():
@@ -236,9 +250,10 @@ def test_sts_with_equal_gold_scores_still_selects():
     assert len(run("strat", flat, 10)) == 10
 
 
-def test_clustering_takes_few_labels_with_several_items_each():
+@pytest.mark.parametrize("method", ["strat", "anchorset"])
+def test_clustering_takes_few_labels_with_several_items_each(method):
     evidence = make_task(task_type="Clustering", labels=50)
-    chosen = run("strat", evidence, 20).merge(evidence.items, on="item_id")
+    chosen = run(method, evidence, 20).merge(evidence.items, on="item_id")
     counts = chosen["stratum"].value_counts()
     assert 2 <= len(counts) <= 8  # labels have about 4 items each here
     assert counts.mean() >= 2.5

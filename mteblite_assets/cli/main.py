@@ -1,0 +1,285 @@
+"""`mteblite`: every command is a thin wrapper over the definitions that the UI shows."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from mteblite_assets.cli import printing
+from mteblite_assets.cli.session import Session, UsageError
+from mteblite_assets.graph.plan import Scope
+
+as_json = click.option("--json", "json_", is_flag=True, help="Print JSON instead of a table.")
+suite_option = click.option("--suite", required=True, help="Name of the suite.")
+
+
+def scope_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that narrow a command to some partitions."""
+    for option in (
+        click.option("--force", is_flag=True, help="Run fresh partitions, too."),
+        click.option("--stage", "stages", multiple=True, help="Only this stage (repeatable)."),
+        click.option("--model", "models", multiple=True, help="Only this model (repeatable)."),
+        click.option("--task", "tasks", multiple=True, help="Only this task (repeatable)."),
+        suite_option,
+    ):
+        command = option(command)
+    return command
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="mteblite")
+@click.option("--quiet", is_flag=True, help="No progress on stderr.")
+def cli(quiet: bool) -> None:
+    """Lite MTEB benchmarks: predict a checkpoint's full score from a few items.
+
+    All state lies in MTEBLITE_HOME (default: .mteblite in the current folder).
+    """
+    _set_up_logging(quiet)
+
+
+@cli.command()
+@as_json
+def quickstart(json_: bool) -> None:
+    """Build the `sample` suite end to end and show its leaderboard and validation."""
+    from mteblite_assets.cli.quickstart import run_quickstart
+
+    _exit(run_quickstart(Session(), as_json=json_))
+
+
+@cli.command()
+@as_json
+def suites(json_: bool) -> None:
+    """List the suites that are defined."""
+    catalog = Session().catalog
+    rows = [
+        {
+            "name": s.name,
+            "tasks": len(s.tasks) or None,
+            "benchmark": s.file.benchmark,
+            "k": s.file.k,
+            "references": len(s.references()),
+            "candidates": len(s.candidates()),
+            "description": s.file.description,
+            "file": s.origin,
+        }
+        for s in catalog.suites.values()
+    ]
+    printing.emit(rows, json_)
+    for problem in catalog.problems.values():
+        click.echo(f"warning: {problem}", err=True)
+
+
+@cli.command()
+@suite_option
+@as_json
+def tasks(suite: str, json_: bool) -> None:
+    """List a suite's tasks with type, metric, split and subsets."""
+    resolved = Session().resolve(suite)
+    rows = [
+        {
+            "task": e.task,
+            "type": e.description.task_type,
+            "main_metric": e.description.main_metric,
+            "splits": list(e.description.splits),
+            "hf_subsets": list(e.description.hf_subsets),
+            "k": e.k,
+            "source": e.description.source,
+        }
+        for e in resolved.tasks
+        if e.description is not None
+    ]
+    printing.emit(rows, json_)
+
+
+@cli.group(invoke_without_command=True)
+@click.option("--suite", help="Name of the suite.")
+@as_json
+@click.pass_context
+def models(context: click.Context, suite: str | None, json_: bool) -> None:
+    """List a suite's models, or `add` and `remove` one."""
+    if context.invoked_subcommand is not None:
+        return
+    if suite is None:
+        raise UsageError("`mteblite models` needs --suite NAME")
+    rows = [
+        {"model": m.name, "family": m.family, "role": m.role, "path": m.path}
+        for m in sorted(Session().suite(suite).models, key=lambda m: (m.role, m.name))
+    ]
+    printing.emit(rows, json_)
+
+
+@models.command("add")
+@click.argument("name")
+@suite_option
+@click.option("--family", help="Models that share weights or training; default: the name.")
+@click.option("--role", type=click.Choice(["reference", "candidate"]), default="candidate")
+@click.option("--path", help="Folder of a local sentence-transformers checkpoint.")
+@click.option("--revision", help="Revision on the hub.")
+@click.option("--normalize", is_flag=True, help="L2-normalise the vectors.")
+@click.option("--truncate-dim", type=int, help="Keep the first N dimensions, renormalised.")
+@click.option("--prompt", "prompts", multiple=True, help="KEY=TEXT, e.g. query='query: '.")
+@click.option("--trust-remote-code", is_flag=True, help="Let the model run its own Python code.")
+def models_add(name: str, suite: str, **options: Any) -> None:
+    """Register a model with a suite; it is scored at the next materialize."""
+    from mteblite_assets.cli.registering import add_model
+
+    model = add_model(Session(), suite, name, **options)
+    click.echo(f"{model.name}: {model.role} of suite {suite}, family {model.family}")
+
+
+@models.command("remove")
+@click.argument("name")
+@suite_option
+def models_remove(name: str, suite: str) -> None:
+    """Take a model out of a suite; what was computed for it stays in the store."""
+    from mteblite_assets.cli.registering import remove_model
+
+    remove_model(Session(), suite, name)
+    click.echo(f"{name}: no longer in suite {suite}")
+
+
+@cli.command()
+@scope_options
+@as_json
+def materialize(
+    suite: str, tasks: tuple[str, ...], models: tuple[str, ...], stages: tuple[str, ...],
+    force: bool, json_: bool,
+) -> None:  # fmt: skip
+    """Bring partitions up to date: only what is missing or stale runs."""
+    from mteblite_assets.cli.materializing import materialize as run
+
+    scope = Scope(suite, tasks, models, stages)
+    report = run(Session(), scope, force=force, say=_say)
+    printing.print_report(report, json_, verb="ran")
+    _exit(0 if report.good else 1)
+
+
+@cli.command()
+@scope_options
+@as_json
+def plan(
+    suite: str, tasks: tuple[str, ...], models: tuple[str, ...], stages: tuple[str, ...],
+    force: bool, json_: bool,
+) -> None:  # fmt: skip
+    """Show what `materialize` would run and why, without running it."""
+    from mteblite_assets.cli.materializing import dry_run
+
+    report = dry_run(Session(), Scope(suite, tasks, models, stages), force=force)
+    printing.print_report(report, json_, verb="would run", with_reasons=True)
+
+
+@cli.command()
+@suite_option
+@as_json
+def status(suite: str, json_: bool) -> None:
+    """Show per stage how many partitions are fresh, stale, missing or failed."""
+    from mteblite_assets.cli.materializing import status as count
+
+    session = Session()
+    session.suite(suite)
+    counts = count(session, suite)
+    printing.emit([{"stage": s, **c} for s, c in counts.items()], json_)
+
+
+@cli.command()
+@click.argument("model")
+@suite_option
+@click.option("--family", help="Family to register it under; default: its name.")
+@as_json
+def score(model: str, suite: str, family: str | None, json_: bool) -> None:
+    """Score MODEL (hub name, folder or registered name) on the lite selection only."""
+    from mteblite_assets.cli.scoring import score_model
+
+    _exit(score_model(Session(), model, suite, family, as_json=json_, say=_say))
+
+
+@cli.command()
+@click.argument("query")
+@as_json
+def sql(query: str, json_: bool) -> None:
+    """Run read-only SQL over the warehouse."""
+    import duckdb
+
+    session = Session()
+    try:
+        frame = session.bench.warehouse.query(query)
+    except FileNotFoundError as error:
+        raise UsageError(str(error)) from error
+    except duckdb.Error as error:
+        raise UsageError(f"the warehouse refused the query: {error}") from error
+    printing.emit_frame(frame, json_)
+
+
+@cli.command()
+@suite_option
+@as_json
+def report(suite: str, json_: bool) -> None:
+    """Build the dbt reports and say where they are."""
+    from mteblite_assets.cli.materializing import materialize as run
+
+    session = Session()
+    session.suite(suite)
+    done = run(session, Scope(suite, stages=("dbt_reports",)), force=True, say=_say)
+    if json_:
+        printing.print_report(done, json_, verb="ran")
+    else:
+        printing.print_suite(session, suite)
+        click.echo(f"tables lite_leaderboard and validation_summary in {session.home.snapshot}")
+        click.echo(f"dbt artifacts in {session.home.dbt}")
+    _exit(0 if done.good else 1)
+
+
+@cli.command()
+@click.option("--port", default=3000, show_default=True, help="Port of the UI.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address of the UI.")
+def dev(port: int, host: str) -> None:
+    """Start the Dagster UI and daemon on this home."""
+    from mteblite_assets.cli.serving import serve
+
+    _exit(serve(Session(), host, port))
+
+
+def main() -> None:
+    """Run the command line: 0 done, 1 a run or check failed, 2 bad usage or bad input."""
+    try:
+        cli.main(standalone_mode=False)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("stopped; what was finished is stored, the next run continues", err=True)
+        sys.exit(130)
+    except ValueError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    except OSError as error:
+        click.echo(f"error: {error}; what was finished is stored", err=True)
+        sys.exit(1)
+
+
+def _exit(code: int) -> None:
+    raise click.exceptions.Exit(code)
+
+
+def _say(text: str) -> None:
+    logging.getLogger("mteblite.progress").info("== %s", text)
+
+
+def _set_up_logging(quiet: bool) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    progress = logging.getLogger("mteblite.progress")
+    progress.handlers[:] = [handler]
+    progress.setLevel(logging.WARNING if quiet else logging.INFO)
+    progress.propagate = False
+    for noisy in ("mteb", "datasets", "sentence_transformers", "httpx", "huggingface_hub"):
+        logging.getLogger(noisy).setLevel(logging.ERROR)
+
+
+

@@ -1,0 +1,271 @@
+"""Bring partitions up to date: plan each asset in flow order, run what is stale, report."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mteblite_assets.cli.session import Session
+from mteblite_assets.graph.declaration import Declaration
+from mteblite_assets.graph.plan import (
+    AssetPlan,
+    Scope,
+    plan_asset,
+    scoped_keys,
+    wanted_assets,
+)
+from mteblite_assets.graph.work import SettingsContext
+from mteblite_resources.warehouse import read_ledger, write_ledger
+
+REPORTS = "dbt_reports"
+
+
+@dataclass
+class Report:
+    """What ran, what was fresh, what failed: per stage and per asset."""
+
+    suite: str
+    plans: dict[str, AssetPlan] = field(default_factory=dict)
+    stage_of: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, dict[str, str]] = field(default_factory=dict)
+    failed_checks: list[str] = field(default_factory=list)
+
+    def add(self, asset: str, stage: str, plan: AssetPlan) -> None:
+        """Add one asset's plan to what is known of it."""
+        known = self.plans.setdefault(asset, AssetPlan())
+        self.stage_of[asset] = stage
+        known.run += [k for k in plan.run if k not in known.run]
+        known.fresh = [k for k in {*known.fresh, *plan.fresh} if k not in known.run]
+        known.blocked = plan.blocked
+        known.reasons |= plan.reasons
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing failed, nothing is blocked and every check passed."""
+        blocked = any(p.blocked for p in self.plans.values())
+        return not any(self.failed.values()) and not self.failed_checks and not blocked
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON form, per stage; `assets` has the same per asset."""
+        stages: dict[str, Any] = {}
+        assets: dict[str, Any] = {}
+        for name, plan in self.plans.items():
+            entry = {
+                "run": plan.run,
+                "fresh": len(plan.fresh),
+                "reasons": plan.reasons,
+                "blocked": plan.blocked,
+                "failed": self.failed.get(name, {}),
+            }
+            assets[name] = entry
+            stage = stages.setdefault(
+                self.stage_of[name],
+                {"run": [], "fresh": 0, "reasons": {}, "blocked": [], "failed": {}},
+            )
+            for key in ("run", "blocked"):
+                stage[key] = stage[key] + entry[key]
+            stage["fresh"] += entry["fresh"]
+            stage["reasons"] |= plan.reasons
+            stage["failed"] |= entry["failed"]
+        return {
+            "suite": self.suite,
+            "stages": stages,
+            "assets": assets,
+            "failed_checks": self.failed_checks,
+        }
+
+
+def materialize(
+    session: Session,
+    scope: Scope,
+    *,
+    force: bool = False,
+    on_request: Iterable[str] = (),
+    say: Callable[[str], None] = lambda _: None,
+) -> Report:
+    """Run what is missing or stale in a scope, one Dagster run per asset, in flow order.
+
+    Args:
+        session: the home.
+        scope: suite, tasks, models, stages.
+        force: run fresh partitions, too.
+        on_request: names of assets to run that are not part of the graph's upkeep.
+        say: receives lines for the terminal.
+    """
+    session.check_scope(scope)
+    session.resolve(scope.suite)
+    session.register_partitions()
+    report = Report(scope.suite)
+    extra = set(on_request)
+    assets = [d for d in _assets(session, scope) if not d.on_request or d.name in extra]
+    # A second pass finds what another process changed meanwhile; it usually finds nothing.
+    for attempt in range(3):
+        ran = sum(
+            _materialize_asset(session, d, scope, report, force=force and not attempt, say=say)
+            for d in assets
+        )
+        if not ran:
+            break
+    if not scope.stages or REPORTS in scope.stages:
+        _materialize_reports(session, report, force=force, say=say)
+    return report
+
+
+def dry_run(session: Session, scope: Scope, *, force: bool = False) -> Report:
+    """Return what `materialize` would run and why; an upper bound, since equal results stop it."""
+    session.check_scope(scope)
+    if session.suite(scope.suite).file.benchmark:
+        session.resolve(scope.suite)
+    report = Report(scope.suite)
+    ledger = _ledger(session)
+    will_run: dict[str, set[str]] = {}
+    for declaration in _assets(session, scope):
+        if declaration.on_request:
+            continue
+        plan = _plan(session, declaration, scope, ledger, force=force, will_run=will_run)
+        will_run[declaration.name] = set(plan.run)
+        report.add(declaration.name, declaration.stage, plan)
+    if not scope.stages or REPORTS in scope.stages:
+        report.add(REPORTS, REPORTS, _plan_reports(session, ledger, any(will_run.values())))
+    return report
+
+
+def status(session: Session, suite: str) -> dict[str, dict[str, int]]:
+    """Return per stage how many partitions are fresh, stale, missing, failed."""
+    ledger = _ledger(session)
+    counts: dict[str, dict[str, int]] = {}
+    for declaration in _assets(session, Scope(suite)):
+        if declaration.on_request:
+            continue
+        plan = _plan(session, declaration, Scope(suite), ledger, force=False, will_run=None)
+        stage = counts.setdefault(
+            declaration.stage, {"fresh": 0, "stale": 0, "missing": 0, "failed": 0}
+        )
+        stage["fresh"] += len(plan.fresh)
+        for key in [*plan.run, *plan.blocked]:
+            entry = ledger.get((declaration.name, key))
+            state = "missing" if entry is None else "failed" if entry["status"] != "ok" else "stale"
+            stage[state] += 1
+    return counts
+
+
+def _assets(session: Session, scope: Scope) -> list[Declaration]:
+    _ = session.definitions  # importing them declares the assets
+    return list(wanted_assets(scope, on_request=True))
+
+
+def _ledger(session: Session) -> dict[tuple[str, str], dict[str, Any]]:
+    with session.bench.warehouse.session() as connection:
+        return read_ledger(connection)
+
+
+def _plan(
+    session: Session,
+    declaration: Declaration,
+    scope: Scope,
+    ledger: dict[tuple[str, str], dict[str, Any]],
+    *,
+    force: bool,
+    will_run: dict[str, set[str]] | None,
+) -> AssetPlan:
+    catalog = session.catalog
+    keys = scoped_keys(declaration, scope, catalog)
+    context = SettingsContext({}, catalog, session.bench)
+    return plan_asset(declaration, keys, context, ledger, force=force, will_run=will_run)
+
+
+def _materialize_asset(
+    session: Session,
+    declaration: Declaration,
+    scope: Scope,
+    report: Report,
+    *,
+    force: bool,
+    say: Callable[[str], None],
+) -> int:
+    ledger = _ledger(session)
+    plan = _plan(session, declaration, scope, ledger, force=force, will_run=None)
+    tried = set(report.failed.get(declaration.name, {}))
+    keys = [k for k in plan.run if k not in tried]
+    report.add(declaration.name, declaration.stage, plan)
+    if not keys:
+        return 0
+    say(f"{declaration.stage} / {declaration.name}: {len(keys)} to run, {len(plan.fresh)} fresh")
+    result = session.execute(
+        declaration.name, {"keys": keys, "force": force}, {"suite": scope.suite}
+    )
+    after = _ledger(session)
+    failed = report.failed.setdefault(declaration.name, {})
+    for key in keys:
+        entry = after.get((declaration.name, key))
+        if entry is None or entry["status"] != "ok":
+            failed[key] = (entry or {}).get("reason") or _failure(result)
+    report.failed_checks += [
+        f"{e.asset_key.to_user_string()}.{e.check_name}"
+        for e in result.get_asset_check_evaluations()
+        if not e.passed
+    ]
+    return len(keys)
+
+
+def _failure(result: Any) -> str:
+    for event in result.all_events:
+        if event.is_step_failure:
+            error = event.step_failure_data.error
+            while error.cause is not None:
+                error = error.cause
+            return str(error.message).strip().splitlines()[0]
+    return "the run ended before it"
+
+
+def _materialize_reports(
+    session: Session, report: Report, *, force: bool, say: Callable[[str], None]
+) -> None:
+    ledger = _ledger(session)
+    plan = _plan_reports(session, ledger, force)
+    report.add(REPORTS, REPORTS, plan)
+    if not plan.run:
+        return
+    say(f"{REPORTS}: building the marts with dbt")
+    entry = {"code_version": "1", "settings_hash": _reports_version(session), "inputs": {}}
+    result = session.execute_reports({"suite": report.suite})
+    report.failed_checks += [
+        f"dbt {e.check_name}" for e in result.get_asset_check_evaluations() if not e.passed
+    ]
+    reason = "" if result.success else _failure(result)
+    with session.bench.warehouse.session() as connection:
+        status = "ok" if result.success else "failed"
+        write_ledger(connection, REPORTS, "all", {**entry, "status": status, "reason": reason})
+    session.bench.warehouse.publish()
+    if reason:
+        report.failed[REPORTS] = {"all": reason}
+
+
+def _plan_reports(
+    session: Session, ledger: dict[tuple[str, str], dict[str, Any]], force: bool
+) -> AssetPlan:
+    entry = ledger.get((REPORTS, "all"))
+    if entry is None or entry["status"] != "ok":
+        return AssetPlan(run=["all"], reasons={"all": "missing" if entry is None else "failed"})
+    if force or entry["settings_hash"] != _reports_version(session):
+        return AssetPlan(run=["all"], reasons={"all": "stage tables changed"})
+    return AssetPlan(fresh=["all"])
+
+
+def _reports_version(session: Session) -> str:
+    """Hash of everything that the marts are made of: data versions, models, dbt files."""
+    from mteblite_assets.reports import PROJECT
+
+    ledger = _ledger(session)
+    made = {f"{a} {k}": e["data_version"] for (a, k), e in ledger.items() if a != REPORTS}
+    models = [
+        (s.name, m.name, m.family, m.role) for s in session.catalog.suites.values() for m in s.models
+    ]
+    sources = sorted(p for p in Path(PROJECT).rglob("*") if p.suffix in {".sql", ".yml"})
+    texts = [hashlib.sha256(p.read_bytes()).hexdigest() for p in sources]
+    value = json.dumps([made, sorted(models), texts], sort_keys=True)
+    return hashlib.sha256(value.encode()).hexdigest()[:16]

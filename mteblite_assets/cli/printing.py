@@ -1,0 +1,139 @@
+"""Tables for the terminal, JSON for scripts."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mteblite_assets.cli.materializing import Report
+    from mteblite_assets.cli.session import Session
+
+LEADERBOARD = """
+SELECT rank, model, family, role, prediction, predicted_macro_mean AS macro,
+    macro_lower AS lower, macro_upper AS upper, true_macro_mean AS true_macro,
+    predicted_mean AS mean, true_mean
+FROM lite_leaderboard WHERE suite = ? ORDER BY rank, model
+"""
+VALIDATION = """
+SELECT variant, chosen, mae, mae_ratio_to_random AS vs_random, kendall_tau AS tau,
+    kendall_tau_resolvable AS tau_resolvable, pearson, coverage_90, n_models AS models
+FROM validation_summary WHERE suite = ? AND protocol = 'family_lomo' AND target = 'macro'
+ORDER BY mae NULLS LAST, variant
+"""
+
+
+def emit(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
+    """Print rows as a JSON list of objects or as a table."""
+    if as_json:
+        click.echo(json.dumps([{k: plain(v) for k, v in r.items()} for r in rows], default=str))
+        return
+    print_table(rows)
+
+
+def emit_frame(frame: pd.DataFrame, as_json: bool) -> None:
+    """Print a frame as a JSON list of objects or as a table."""
+    emit(frame.to_dict("records"), as_json)
+    if not as_json and frame.empty:
+        click.echo("(no rows; columns: " + ", ".join(map(str, frame.columns)) + ")")
+
+
+def print_table(rows: Sequence[Mapping[str, Any]], title: str = "") -> None:
+    """Print rows as a table, numbers right-aligned."""
+    import shutil
+    import sys
+
+    from rich.console import Console
+    from rich.table import Table
+
+    if not rows:
+        return
+    table = Table(title=title or None, title_justify="left", box=None, header_style="bold")
+    for name in rows[0]:
+        number = any(isinstance(r[name], int | float) for r in rows)
+        table.add_column(str(name), justify="right" if number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(_shown(v) for v in row.values()))
+    # A pipe or a log has no width: never wrap there.
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 400
+    Console(width=width, highlight=False).print(table)
+
+
+def print_report(
+    report: Report, as_json: bool, *, verb: str, with_reasons: bool = False
+) -> None:
+    """Print what ran (or would), per stage, with failures and their reasons."""
+    value = report.as_json()
+    if as_json:
+        click.echo(json.dumps(value))
+    else:
+        rows = [
+            {"stage": name, verb: len(s["run"]), "fresh": s["fresh"], "failed": len(s["failed"]),
+             "blocked": len(s["blocked"])}
+            for name, s in value["stages"].items()
+        ]  # fmt: skip
+        print_table(rows)
+        total = sum(len(s["run"]) for s in value["stages"].values())
+        click.echo(f"{total} partitions {verb}")
+    if with_reasons and not as_json:
+        for name, asset in value["assets"].items():
+            for key in asset["run"][:20]:
+                click.echo(f"  {name} {key}: {asset['reasons'][key]}")
+            if len(asset["run"]) > 20:
+                click.echo(f"  {name}: and {len(asset['run']) - 20} more")
+    for name, asset in value["assets"].items():
+        for key, reason in asset["failed"].items():
+            click.echo(f"failed: {name} {key}: {reason}", err=True)
+        for key in asset["blocked"]:
+            if key not in asset["failed"]:
+                click.echo(f"blocked: {name} {key}: {asset['reasons'][key]}", err=True)
+    for check in value["failed_checks"]:
+        click.echo(f"failed check: {check}", err=True)
+
+
+def print_suite(session: Session, suite: str) -> None:
+    """Print a suite's leaderboard and its validation summary."""
+    warehouse = session.bench.warehouse
+    print_table(
+        _percent(warehouse.query(LEADERBOARD, [suite]), ("macro", "lower", "upper", "true_macro",
+                                                        "mean", "true_mean")),
+        f"Lite leaderboard of suite {suite}: predicted beside true full scores (points)",
+    )  # fmt: skip
+    click.echo(
+        "prediction: `lite` = scored on the selected items only; `held_out` = predicted by the "
+        "fold that left its family out\n"
+    )
+    print_table(
+        _percent(warehouse.query(VALIDATION, [suite]), ("mae",)),
+        "Validation: predicting the macro mean of held-out families (MAE in points)",
+    )
+
+
+def _percent(frame: pd.DataFrame, columns: tuple[str, ...]) -> list[dict[str, Any]]:
+    scaled = frame.assign(**{c: (frame[c].astype(float) * 100).round(2) for c in columns})
+    return [{str(k): v for k, v in row.items()} for row in scaled.to_dict("records")]
+
+
+def _shown(value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.2f}" if abs(value) >= 2 else f"{value:.4g}"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return str(value)
+
+
+def plain(value: Any) -> Any:
+    """Return a value that JSON can hold."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

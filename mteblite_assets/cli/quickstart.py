@@ -1,0 +1,38 @@
+"""`mteblite quickstart`: the sample suite end to end, and what came of it."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from mteblite_assets.cli import printing
+from mteblite_assets.cli.main import _say as say
+from mteblite_assets.cli.materializing import materialize
+from mteblite_assets.cli.session import Session
+from mteblite_assets.graph.plan import Scope
+
+SUITE = "sample"
+
+
+def run_quickstart(session: Session, *, as_json: bool) -> int:
+    """Build the sample suite, check its candidates against full runs, print the results."""
+    started = time.perf_counter()
+    report = materialize(
+        session, Scope(SUITE), on_request=["candidate_full_scores"], say=say
+    )
+    if as_json:
+        printing.print_report(report, True, verb="ran")
+        return 0 if report.good else 1
+    printing.print_report(report, False, verb="ran")
+    click.echo("")
+    printing.print_suite(session, SUITE)
+    minutes, seconds = divmod(round(time.perf_counter() - started), 60)
+    click.echo(f"\nDone in {minutes} min {seconds} s. All of it lies in {session.home.root}")
+    click.echo(
+        "Next:\n"
+        "  mteblite dev                         the Dagster UI on http://127.0.0.1:3000\n"
+        f"  mteblite score FOLDER --suite {SUITE}  score a sentence-transformers checkpoint\n"
+        '  mteblite sql "FROM lite_leaderboard" plain SQL over the warehouse'
+    )
+    return 0 if report.good else 1

@@ -1,0 +1,87 @@
+"""Register models with a suite, and take them out again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from mteblite_assets.cli.session import Session, UsageError
+from mteblite_assets.suites.suite_file import SuiteModel
+from mteblite_resources.catalog_files import register_model, unregister_model
+
+
+def add_model(
+    session: Session,
+    suite: str,
+    name: str,
+    *,
+    family: str | None = None,
+    role: str = "candidate",
+    path: str | None = None,
+    prompts: tuple[str, ...] = (),
+    **options: Any,
+) -> SuiteModel:
+    """Register a model and make its partitions.
+
+    Raises:
+        UsageError: a name, path or prompt that cannot be; nothing is registered.
+        ValueError: the folder has no weights, the packaged model does not exist.
+    """
+    known = session.suite(suite)
+    if role == "reference" and family is None:
+        raise UsageError(
+            f"reference model {name!r} needs --family: validation holds out whole families, so "
+            "it must know which models share weights or training"
+        )
+    try:
+        model = SuiteModel(
+            name=name,
+            family=family or name,
+            role=role,  # type: ignore[arg-type]
+            path=str(Path(path).expanduser().absolute()) if path else None,
+            prompts=_parse_prompts(prompts),
+            **options,
+        )
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise UsageError(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}") from error
+    session.bench.spec(model)
+    if model.path or model.name.startswith("package:"):
+        session.bench.identify(model)  # a broken folder is an error now, not at three in the night
+    register_model(session.home, known.name, model)
+    session.register_partitions()
+    return model
+
+
+def remove_model(session: Session, suite: str, name: str) -> None:
+    """Take a model out of a suite.
+
+    Raises:
+        ValueError: the suite has no such model.
+    """
+    known = session.suite(suite)
+    known.model(name)
+    in_file = any(m.name == name for m in known.file.models)
+    unregister_model(session.home, suite, name, in_file=in_file)
+    session.register_partitions()
+    with session.bench.warehouse.session() as connection:
+        for table in ("lite_scores.task_scores", "lite_scores.suite_scores"):
+            connection.execute(f"DELETE FROM {table} WHERE suite = ? AND model = ?", [suite, name])
+        connection.execute(
+            "DELETE FROM ledger.partitions WHERE asset IN ('lite_scores', 'candidate_full_scores') "
+            "AND partition_key = ?",
+            [f"{name}|{suite}"],
+        )
+    session.bench.warehouse.publish()
+
+
+def _parse_prompts(given: tuple[str, ...]) -> dict[str, str] | None:
+    prompts = {}
+    for text in given:
+        key, found, prompt = text.partition("=")
+        if not found or not key:
+            raise UsageError(f"--prompt {text!r}: expected KEY=TEXT, e.g. --prompt 'query=query: '")
+        prompts[key] = prompt
+    return prompts or None

@@ -1,0 +1,148 @@
+"""Score one model on a suite's lite selection, and print the prediction."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mteblite_assets.cli import printing
+from mteblite_assets.cli.materializing import Report, materialize
+from mteblite_assets.cli.registering import add_model
+from mteblite_assets.cli.session import Session, UsageError
+from mteblite_assets.graph.plan import Scope
+
+TASKS = """
+SELECT task, task_type, predicted, lower, upper, n_items, out_of_range, interval_method
+FROM lite_scores.task_scores WHERE suite = ? AND model = ? ORDER BY task
+"""
+SUITE = """
+SELECT mean, mean_lower, mean_upper, macro_mean, macro_lower, macro_upper, type_means, n_tasks,
+    n_texts, n_encoded, seconds, interval_method
+FROM lite_scores.suite_scores WHERE suite = ? AND model = ?
+"""
+TYPES = """
+SELECT target, half_width, interval_method FROM lite_scores.lite_suite_intervals
+WHERE suite = ? AND target LIKE 'type:%'
+"""
+
+
+def score_model(
+    session: Session,
+    model: str,
+    suite: str,
+    family: str | None,
+    *,
+    as_json: bool,
+    say: Callable[[str], None],
+) -> int:
+    """Score a model, registering it as a candidate if it is new, and print its lite scores."""
+    _require_lite_suite(session, suite)
+    name = _registered_name(session, model, suite, family)
+    report = materialize(
+        session, Scope(suite, models=(name,), stages=("lite_scores",)), say=say
+    )
+    key = f"{name}|{suite}"
+    if name not in {m.name for m in session.suite(suite).candidates()}:
+        _score_reference(session, report, key, say)
+    failed = {k: r for asset in report.failed.values() for k, r in asset.items()}
+    if failed:
+        click.echo(f"failed: {failed.get(key) or next(iter(failed.values()))}", err=True)
+        return 1
+    _print(session, name, suite, as_json)
+    return 0
+
+
+def _require_lite_suite(session: Session, suite: str) -> None:
+    session.suite(suite)
+    try:
+        ready = session.bench.warehouse.query(
+            "SELECT count(*) AS n FROM lite_scores.lite_suites WHERE suite = ?", [suite]
+        )["n"].iloc[0]
+    except FileNotFoundError:
+        ready = 0
+    if not ready:
+        raise UsageError(
+            f"suite {suite!r} has no lite selection yet: run `mteblite materialize --suite {suite}`"
+        )
+
+
+def _registered_name(session: Session, model: str, suite: str, family: str | None) -> str:
+    known = {m.name: m for m in session.suite(suite).models}
+    if model in known:
+        return model
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        name = re.sub(r"\.{2,}", ".", re.sub(r"[^A-Za-z0-9._=-]+", "-", folder.resolve().name))
+        place = str(folder.resolve())
+        if name in known and known[name].path != place:
+            raise UsageError(
+                f"the suite has another model named {name!r} ({known[name].path}): register this "
+                f"one under a name of its own with `mteblite models add NAME --path {model}`"
+            )
+        return add_model(session, suite, name.strip(".-_"), family=family, path=place).name
+    if model.startswith((".", "/", "~")):
+        raise UsageError(f"no folder {model!r}: expected a checkpoint with weights")
+    return add_model(session, suite, model, family=family).name
+
+
+def _score_reference(
+    session: Session, report: Report, key: str, say: Callable[[str], None]
+) -> None:
+    """A reference model has no candidate partition of its own accord; it may be asked for."""
+    say(f"lite_scores: {key} (a reference model: the selection has seen it)")
+    session.execute("lite_scores", {"keys": [key], "force": False}, {"command": "score"})
+    entry = session.bench.warehouse.query(
+        "SELECT status, reason FROM ledger.partitions WHERE asset = 'lite_scores' "
+        "AND partition_key = ?",
+        [key],
+    )
+    if entry.empty or entry["status"].iloc[0] != "ok":
+        reason = "the run ended early" if entry.empty else str(entry["reason"].iloc[0])
+        report.failed["lite_scores"] = {key: reason}
+
+
+def _print(session: Session, name: str, suite: str, as_json: bool) -> None:
+    query = session.bench.warehouse.query
+    tasks = query(TASKS, [suite, name]).to_dict("records")
+    total = query(SUITE, [suite, name]).to_dict("records")[0]
+    widths = query(TYPES, [suite]).set_index("target")["half_width"].to_dict()
+    types = [
+        {
+            "task_type": kind,
+            "predicted": mean,
+            "lower": mean - widths.get(f"type:{kind}", float("nan")),
+            "upper": mean + widths.get(f"type:{kind}", float("nan")),
+        }
+        for kind, mean in json.loads(total.pop("type_means")).items()
+    ]
+    if as_json:
+        value: dict[str, Any] = {"suite": suite, "model": name, **total}
+        value = {k: printing.plain(v) for k, v in value.items()}
+        value["tasks"] = [{k: printing.plain(v) for k, v in t.items()} for t in tasks]
+        value["types"] = [{k: printing.plain(v) for k, v in t.items()} for t in types]
+        click.echo(json.dumps(value))
+        return
+    printing.print_table(tasks, f"Predicted full scores of {name} on suite {suite}")
+    printing.print_table(types, "By task type")
+    summary = [
+        {"target": "mean", "predicted": total["mean"], "lower": total["mean_lower"],
+         "upper": total["mean_upper"]},
+        {"target": "macro mean", "predicted": total["macro_mean"], "lower": total["macro_lower"],
+         "upper": total["macro_upper"]},
+    ]  # fmt: skip
+    printing.print_table(summary, "Whole suite")
+    flagged = [t["task"] for t in tasks if t["out_of_range"]]
+    if flagged:
+        click.echo(
+            f"warning: beyond every reference model on {', '.join(flagged)}; "
+            "predictions there extrapolate"
+        )
+    click.echo(
+        f"{total['n_texts']} texts, {total['n_encoded']} of them encoded now, "
+        f"{total['seconds']:.1f} s; 90 % intervals: {total['interval_method']}"
+    )

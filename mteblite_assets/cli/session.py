@@ -1,0 +1,129 @@
+"""One command's view of a home: catalog, definitions, Dagster instance."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from mteblite_assets.graph.partitions import CANDIDATES, MODELS
+from mteblite_assets.graph.plan import Scope
+from mteblite_assets.suites.catalog import Catalog, Suite
+from mteblite_resources.home import Home
+from mteblite_resources.workbench import Workbench
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+
+class UsageError(ValueError):
+    """Bad usage or bad input: exit code 2, one paragraph, no traceback."""
+
+
+class Session:
+    """Opens a home; everything costly is made on first use."""
+
+    def __init__(self) -> None:
+        self.home = Home.from_environment().prepare()
+        # Child processes (dbt, runs of the daemon) must find the same home.
+        os.environ["MTEBLITE_HOME"] = str(self.home.root)
+        os.environ["DAGSTER_HOME"] = str(self.home.dagster)
+
+    @cached_property
+    def bench(self) -> Workbench:
+        """The outside world, configured as the definitions configure it."""
+        from mteblite_resources.resources import default_resources, workbench_of
+
+        class Namespace:
+            pass
+
+        made = Namespace()
+        for name, resource in default_resources().items():
+            setattr(made, name, resource)
+        return workbench_of(made)
+
+    @property
+    def catalog(self) -> Catalog:
+        """Suites and models as the files say now."""
+        return self.bench.catalog()
+
+    def suite(self, name: str) -> Suite:
+        """Return a suite."""
+        return self.catalog.suite(name)
+
+    @cached_property
+    def instance(self) -> dg.DagsterInstance:
+        """The home's Dagster instance."""
+        import dagster
+
+        return dagster.DagsterInstance.get()
+
+    @cached_property
+    def definitions(self) -> dg.Definitions:
+        """The same definitions that the UI shows; made after the suites are resolved."""
+        from mteblite_assets.definitions import build_definitions
+
+        return build_definitions()
+
+    def check_scope(self, scope: Scope) -> None:
+        """Check the names of a scope.
+
+        Raises:
+            UsageError: a task, model or stage that there is not.
+        """
+        from mteblite_assets.graph.stages import STAGE_NAMES
+
+        suite = self.suite(scope.suite)
+        for task in scope.tasks:
+            suite.task(task)
+        for model in scope.models:
+            suite.model(model)
+        for stage in scope.stages:
+            if stage not in STAGE_NAMES:
+                raise UsageError(f"no stage {stage!r}; the stages are {', '.join(STAGE_NAMES)}")
+
+    def resolve(self, name: str) -> Suite:
+        """Resolve a suite's tasks against mteb, once per suite file and mteb version."""
+        return self.bench.resolve(self.suite(name))
+
+    def register_partitions(self) -> None:
+        """Make the dynamic partitions of all registered models, and take back those of none."""
+        suites = self.catalog.suites.values()
+        wanted = {
+            MODELS: {m.name for s in suites for m in s.references()},
+            CANDIDATES: {m.name for s in suites for m in s.candidates()},
+        }
+        for definition, names in wanted.items():
+            present = set(self.instance.get_dynamic_partitions(definition))
+            if names - present:
+                self.instance.add_dynamic_partitions(definition, sorted(names - present))
+            for gone in sorted(present - names):
+                self.instance.delete_dynamic_partition(definition, gone)
+        self.bench.sync_models()
+
+    def execute(self, asset: str, config: dict[str, Any], tags: dict[str, str]) -> Any:
+        """Run one asset in this process, as a run that the UI shows."""
+        return self._execute([asset], {"ops": {asset: {"config": config}}}, tags)
+
+    def execute_reports(self, tags: dict[str, str]) -> Any:
+        """Run all dbt models and tests in one run."""
+        graph = self.definitions.resolve_asset_graph()
+        names = [
+            key.to_user_string()
+            for key in graph.materializable_asset_keys
+            if graph.get(key).group_name == "dbt_reports"
+        ]
+        return self._execute(names, {}, tags)
+
+    def _execute(self, assets: list[str], config: dict[str, Any], tags: dict[str, str]) -> Any:
+        import dagster
+
+        job = self.definitions.resolve_implicit_global_asset_job_def()
+        quiet = {"console": {"config": {"log_level": "CRITICAL"}}}
+        return job.execute_in_process(
+            run_config={**config, "loggers": quiet},
+            instance=self.instance,
+            asset_selection=[dagster.AssetKey(a.split("/")) for a in sorted(assets)],
+            tags={f"mteblite/{k}": v for k, v in tags.items()},
+            raise_on_error=False,
+        )

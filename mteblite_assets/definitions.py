@@ -20,10 +20,12 @@ from mteblite_assets.selections import assets as selections
 from mteblite_assets.calibrations import assets as calibrations
 from mteblite_assets.validation import assets as validation
 from mteblite_assets.lite_scores import assets as lite_scores
+
 # isort: on
 from mteblite_assets.graph.build import build_asset
 from mteblite_assets.graph.declaration import declarations
 from mteblite_assets.graph.partitions import Partitions
+from mteblite_assets.graph.upkeep import materialize_job
 from mteblite_assets.reports import dbt_reports_assets
 from mteblite_assets.sensors import checkpoint_sensor, lite_scoring_job
 from mteblite_resources.catalog_files import load_catalog
@@ -53,9 +55,9 @@ def build_definitions() -> dg.Definitions:
     job = lite_scoring_job(partitions)
     return dg.Definitions(
         assets=[*assets, dbt_reports_assets(home)],
-        jobs=[job],
+        jobs=[materialize_job(), job],
         sensors=[checkpoint_sensor(job), automation_sensor()],
-        resources=default_resources(),
+        resources={**default_resources(), "in_memory": dg.mem_io_manager},
         executor=dg.in_process_executor,
     )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+
 from mteblite_assets.light_dagster_dbt import (
     DagsterDbtTranslator,
     DagsterDbtTranslatorSettings,
@@ -15,7 +16,6 @@ from mteblite_assets.light_dagster_dbt import (
     DbtProject,
     dbt_assets,
 )
-
 from mteblite_resources.home import Home
 from mteblite_resources.resources import RESOURCE_KEYS, workbench_of
 

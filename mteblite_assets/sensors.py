@@ -45,7 +45,9 @@ def checkpoint_sensor(job: Any) -> dg.SensorDefinition:
             register_model(home, arrival.suite, arrival.as_model())
         if not found:
             context.update_cursor(cursor)
-            return dg.SkipReason(f"not finished: {', '.join(waiting)}" if waiting else "nothing new")
+            return dg.SkipReason(
+                f"not finished: {', '.join(waiting)}" if waiting else "nothing new"
+            )
         names = sorted({a.name for a in found})
         partitions = dg.DynamicPartitionsDefinition(name=CANDIDATES)
         return dg.SensorResult(

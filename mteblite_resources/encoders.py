@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
@@ -121,21 +122,42 @@ def _loader(
                 "and it is treated as the new model that it is"
             )
         try:
-            inner = (
-                _load_local(spec, settings) if spec.path else _load_hub(spec, identity, settings)
-            )
+            if spec.path:
+                return _adjusted(_load_local(spec, settings), spec, settings)
+            return _adjusted(_load_hub(spec, identity, settings), spec, settings)
         except (ValueError, OSError, ImportError) as error:
             if "trust_remote_code" in str(error) and not spec.trust_remote_code:
                 raise _remote_code_error(spec) from error
             error.add_note(f"while loading model {spec.name!r}")
             raise
-        if settings.dtype is not None and settings.backend == "torch":
-            import torch
-
-            getattr(inner, "model", inner).to(getattr(torch, settings.dtype))
-        return inner
 
     return load
+
+
+def _adjusted(
+    inner: EncoderProtocol, spec: ModelSpec, settings: EncodingSettings
+) -> EncoderProtocol:
+    """Apply the prompts and the precision that were asked for."""
+    from mteb.models import SentenceTransformerEncoderWrapper
+    from mteb.models.instruct_wrapper import InstructSentenceTransformerModel
+
+    known = isinstance(inner, SentenceTransformerEncoderWrapper | InstructSentenceTransformerModel)
+    if not known and (spec.prompts is not None or settings.numerics):
+        raise ValueError(
+            f"model {spec.name!r} runs as mteb's {type(inner).__name__}, which takes no prompts, "
+            "precision or backend from outside: leave them out for this model"
+        )
+    if spec.prompts is not None and isinstance(inner, SentenceTransformerEncoderWrapper):
+        # Replaces all prompts of the checkpoint, as mteb's `model_prompts` do.
+        inner.model_prompts = dict(spec.prompts)
+        inner.model.prompts = dict(spec.prompts)
+    elif spec.prompts is not None:
+        inner.prompts_dict = dict(spec.prompts)
+    if settings.dtype is not None and settings.backend == "torch":
+        import torch
+
+        inner.model.to(getattr(torch, settings.dtype))
+    return inner
 
 
 def _load_local(spec: ModelSpec, settings: EncodingSettings) -> EncoderProtocol:
@@ -154,27 +176,41 @@ def _load_hub(
     spec: ModelSpec, identity: ModelIdentity, settings: EncodingSettings
 ) -> EncoderProtocol:
     """The loader of mteb for models of its registry, else plain sentence-transformers."""
+    from mteb.models import SentenceTransformerEncoderWrapper
+    from mteb.models.instruct_wrapper import InstructSentenceTransformerModel
     from mteb.models.model_implementations import MODEL_REGISTRY
 
     meta = MODEL_REGISTRY.get(spec.base)
     if meta is None:
-        return _sentence_transformer(spec, settings, spec.base, revision=identity.revision)
+        at = {"revision": identity.revision}
+        if _is_cached(spec.base, identity.revision):
+            with contextlib.suppress(OSError):
+                return _sentence_transformer(spec, settings, spec.base, local_files_only=True, **at)
+        return _sentence_transformer(spec, settings, spec.base, **at)
     if "dense" not in meta.model_type:
         raise ValueError(
             f"model {spec.name!r} is a {'/'.join(meta.model_type)} model; only models that give "
             "one vector per text can be run"
         )
-    loader_kwargs = dict(meta.loader_kwargs)
-    if loader_kwargs.get("trust_remote_code") and not spec.trust_remote_code:
+    if meta.loader_kwargs.get("trust_remote_code") and not spec.trust_remote_code:
         raise _remote_code_error(spec)
-    if spec.prompts is not None:
-        # Instruct wrappers name it differently.
-        key = "prompts_dict" if "instruction_template" in loader_kwargs else "model_prompts"
-        loader_kwargs[key] = spec.prompts
-    if settings.backend != "torch":
-        loader_kwargs["backend"] = settings.backend
-    own = meta.model_copy(update={"revision": identity.revision, "loader_kwargs": loader_kwargs})
-    return own.load_model(device=settings.device)
+    extra = {"backend": settings.backend} if settings.backend != "torch" else {}
+    own = meta.model_copy(update={"revision": identity.revision})
+    loader = getattr(meta.loader, "func", meta.loader)
+    takes_local = loader in (SentenceTransformerEncoderWrapper, InstructSentenceTransformerModel)
+    if takes_local and _is_cached(spec.base, identity.revision):
+        # With the hub out of reach, each file of a complete copy costs a minute of retries.
+        with contextlib.suppress(OSError):
+            return own.load_model(device=settings.device, local_files_only=True, **extra)
+    return own.load_model(device=settings.device, **extra)
+
+
+def _is_cached(name: str, revision: str) -> bool:
+    """Whether the hub's cache has a folder for the revision; it may be incomplete."""
+    from huggingface_hub import constants
+
+    folder = Path(constants.HF_HUB_CACHE) / f"models--{name.replace('/', '--')}" / "snapshots"
+    return (folder / revision).is_dir()
 
 
 def _sentence_transformer(
@@ -193,7 +229,7 @@ def _sentence_transformer(
         backend=settings.backend,
         **kwargs,
     )
-    return SentenceTransformerEncoderWrapper(model, model_prompts=spec.prompts)
+    return SentenceTransformerEncoderWrapper(model)
 
 
 def _remote_code_error(spec: ModelSpec) -> ValueError:

@@ -24,8 +24,10 @@ CACHE_FILE = "model_identity.json"
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*.npz", "*.onnx")
 
 _MODEL_SUFFIXES = frozenset(
-    [".safetensors", ".bin", ".npz", ".npy", ".onnx", ".gguf", ".xml"]
-    + [".json", ".txt", ".model", ".spm", ".vocab", ".jinja", ".py"]
+    [
+        *(".safetensors", ".bin", ".npz", ".npy", ".onnx", ".gguf", ".xml"),
+        *(".json", ".txt", ".model", ".spm", ".vocab", ".jinja", ".py"),
+    ]
 )
 # Left by trainers and people beside a checkpoint; none of it enters a vector.
 _NOT_MODEL = re.compile(

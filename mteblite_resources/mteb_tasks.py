@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from mteb.abstasks.abstask import AbsTask
 
 
+@dataclass(frozen=True)
 class MtebTasks:
     """Describes, makes and loads tasks.
 
-    Args:
+    Attributes:
         attempts: how often a download is tried before giving up; a lost connection counts twice.
         wait_seconds: pause before the second attempt; doubles from attempt to attempt.
             huggingface_hub's own retries come on top (some 25 s per attempt with the hub down).
     """
 
-    def __init__(self, attempts: int = 6, wait_seconds: float = 0.5) -> None:
-        self.attempts = attempts
-        self.wait_seconds = wait_seconds
+    attempts: int = 6
+    wait_seconds: float = 0.5
 
     def describe(
         self,

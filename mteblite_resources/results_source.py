@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+
 from mteblite_assets.pools.task_data import TaskDescription
 from mteblite_resources.model_spec import mteb_name
 

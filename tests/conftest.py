@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,20 +15,20 @@ from typing import Any
 import pytest
 
 
-def _hub_helper() -> ModuleType:
+def _beside(name: str) -> ModuleType:
     # By path: a package `tests` of some installed distribution would hide this folder by name.
     spec = importlib.util.spec_from_file_location(
-        "mteblite_hub", Path(__file__).with_name("hub.py")
+        f"mteblite_tests_{name}", Path(__file__).with_name(f"{name}.py")
     )
     if spec is None or spec.loader is None:
-        raise ImportError("tests/hub.py is missing")
+        raise ImportError(f"tests/{name}.py is missing")
     module = importlib.util.module_from_spec(spec)
-    sys.modules["mteblite_hub"] = module
+    sys.modules[module.__name__] = module
     spec.loader.exec_module(module)
     return module
 
 
-HUB = _hub_helper()
+HUB = _beside("hub")
 CACHE = Path(tempfile.mkdtemp(prefix="mteblite-tests-"))
 PORT = HUB.free_port()
 
@@ -41,6 +41,7 @@ os.environ.update(
     HF_HUB_DISABLE_XET="1",
     HF_HUB_DISABLE_TELEMETRY="1",
     HF_HUB_DISABLE_PROGRESS_BARS="1",
+    HF_DATASETS_DISABLE_PROGRESS_BARS="1",
     OMP_NUM_THREADS="1",
     OPENBLAS_NUM_THREADS="1",
     TOKENIZERS_PARALLELISM="false",
@@ -74,3 +75,9 @@ def shared() -> Path:
     if not HUB.SHARED.is_dir():
         pytest.skip(HUB.ABSENT)
     return Path(HUB.SHARED)
+
+
+@pytest.fixture(scope="session")
+def evaluate_noting() -> Callable[[Any], tuple[list[list[str]], Any]]:
+    """Runs mteb on a task object; gives the texts of each encode call and the task result."""
+    return _beside("noting_encoder").evaluate_noting

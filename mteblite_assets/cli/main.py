@@ -280,6 +280,3 @@ def _set_up_logging(quiet: bool) -> None:
     progress.propagate = False
     for noisy in ("mteb", "datasets", "sentence_transformers", "httpx", "huggingface_hub"):
         logging.getLogger(noisy).setLevel(logging.ERROR)
-
-
-

@@ -18,10 +18,16 @@ from mteblite_assets.graph.plan import (
     scoped_keys,
     wanted_assets,
 )
+from mteblite_assets.graph.upkeep import failures_in, scope_config
 from mteblite_assets.graph.work import SettingsContext
 from mteblite_resources.warehouse import read_ledger, write_ledger
 
 REPORTS = "dbt_reports"
+PASSES = 3
+
+
+class RunError(OSError):
+    """A run that ended early, for a reason that is no partition's."""
 
 
 @dataclass
@@ -42,6 +48,14 @@ class Report:
         known.fresh = [k for k in {*known.fresh, *plan.fresh} if k not in known.run]
         known.blocked = plan.blocked
         known.reasons |= plan.reasons
+
+    def add_run(self, made: dict[str, Any]) -> None:
+        """Add what one run of the `materialize` job did."""
+        for name, entry in made["assets"].items():
+            fields = {k: entry[k] for k in ("run", "fresh", "blocked", "reasons")}
+            self.add(name, entry["stage"], AssetPlan(**fields))
+            self.failed.setdefault(name, {}).update(entry["failed"])
+        self.failed_checks += [c for c in made["failed_checks"] if c not in self.failed_checks]
 
     @property
     def good(self) -> bool:
@@ -98,21 +112,32 @@ def materialize(
     """
     session.check_scope(scope)
     session.resolve(scope.suite)
-    session.register_partitions()
     report = Report(scope.suite)
-    extra = set(on_request)
-    assets = [d for d in _assets(session, scope) if not d.on_request or d.name in extra]
     # A second pass finds what another process changed meanwhile; it usually finds nothing.
-    for attempt in range(3):
-        ran = sum(
-            _materialize_asset(session, d, scope, report, force=force and not attempt, say=say)
-            for d in assets
-        )
-        if not ran:
+    for attempt in range(PASSES):
+        config = scope_config(scope, force=force and not attempt, on_request=list(on_request))
+        result = session.execute_job(config, {"suite": scope.suite, "command": "materialize"})
+        made = _report_of(result)
+        report.add_run(made)
+        ran = [k for entry in made["assets"].values() for k in entry["run"]]
+        if not ran or failures_in(made):
             break
     if not scope.stages or REPORTS in scope.stages:
         _materialize_reports(session, report, force=force, say=say)
     return report
+
+
+def _report_of(result: Any) -> dict[str, Any]:
+    """The report of the last op that ended; raises where the first op failed."""
+    made: dict[str, Any] | None = None
+    for event in result.all_events:
+        if event.is_successful_output:
+            made = result.output_for_node(event.node_name)
+    if made is None:
+        raise ValueError(_failure(result))
+    if not result.success and not made["failed_checks"] and not failures_in(made):
+        raise RunError(_failure(result))
+    return made
 
 
 def dry_run(session: Session, scope: Scope, *, force: bool = False) -> Report:
@@ -178,40 +203,6 @@ def _plan(
     return plan_asset(declaration, keys, context, ledger, force=force, will_run=will_run)
 
 
-def _materialize_asset(
-    session: Session,
-    declaration: Declaration,
-    scope: Scope,
-    report: Report,
-    *,
-    force: bool,
-    say: Callable[[str], None],
-) -> int:
-    ledger = _ledger(session)
-    plan = _plan(session, declaration, scope, ledger, force=force, will_run=None)
-    tried = set(report.failed.get(declaration.name, {}))
-    keys = [k for k in plan.run if k not in tried]
-    report.add(declaration.name, declaration.stage, plan)
-    if not keys:
-        return 0
-    say(f"{declaration.stage} / {declaration.name}: {len(keys)} to run, {len(plan.fresh)} fresh")
-    result = session.execute(
-        declaration.name, {"keys": keys, "force": force}, {"suite": scope.suite}
-    )
-    after = _ledger(session)
-    failed = report.failed.setdefault(declaration.name, {})
-    for key in keys:
-        entry = after.get((declaration.name, key))
-        if entry is None or entry["status"] != "ok":
-            failed[key] = (entry or {}).get("reason") or _failure(result)
-    report.failed_checks += [
-        f"{e.asset_key.to_user_string()}.{e.check_name}"
-        for e in result.get_asset_check_evaluations()
-        if not e.passed
-    ]
-    return len(keys)
-
-
 def _failure(result: Any) -> str:
     for event in result.all_events:
         if event.is_step_failure:
@@ -263,7 +254,9 @@ def _reports_version(session: Session) -> str:
     ledger = _ledger(session)
     made = {f"{a} {k}": e["data_version"] for (a, k), e in ledger.items() if a != REPORTS}
     models = [
-        (s.name, m.name, m.family, m.role) for s in session.catalog.suites.values() for m in s.models
+        (s.name, m.name, m.family, m.role)
+        for s in session.catalog.suites.values()
+        for m in s.models
     ]
     sources = sorted(p for p in Path(PROJECT).rglob("*") if p.suffix in {".sql", ".yml"})
     texts = [hashlib.sha256(p.read_bytes()).hexdigest() for p in sources]

@@ -65,9 +65,7 @@ def print_table(rows: Sequence[Mapping[str, Any]], title: str = "") -> None:
     Console(width=width, highlight=False).print(table)
 
 
-def print_report(
-    report: Report, as_json: bool, *, verb: str, with_reasons: bool = False
-) -> None:
+def print_report(report: Report, as_json: bool, *, verb: str, with_reasons: bool = False) -> None:
     """Print what ran (or would), per stage, with failures and their reasons."""
     value = report.as_json()
     if as_json:

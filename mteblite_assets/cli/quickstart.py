@@ -18,9 +18,7 @@ SUITE = "sample"
 def run_quickstart(session: Session, *, as_json: bool) -> int:
     """Build the sample suite, check its candidates against full runs, print the results."""
     started = time.perf_counter()
-    report = materialize(
-        session, Scope(SUITE), on_request=["candidate_full_scores"], say=say
-    )
+    report = materialize(session, Scope(SUITE), on_request=["candidate_full_scores"], say=say)
     if as_json:
         printing.print_report(report, True, verb="ran")
         return 0 if report.good else 1

@@ -43,9 +43,7 @@ def score_model(
     """Score a model, registering it as a candidate if it is new, and print its lite scores."""
     _require_lite_suite(session, suite)
     name = _registered_name(session, model, suite, family)
-    report = materialize(
-        session, Scope(suite, models=(name,), stages=("lite_scores",)), say=say
-    )
+    report = materialize(session, Scope(suite, models=(name,), stages=("lite_scores",)), say=say)
     key = f"{name}|{suite}"
     if name not in {m.name for m in session.suite(suite).candidates()}:
         _score_reference(session, report, key, say)
@@ -95,7 +93,7 @@ def _score_reference(
 ) -> None:
     """A reference model has no candidate partition of its own accord; it may be asked for."""
     say(f"lite_scores: {key} (a reference model: the selection has seen it)")
-    session.execute("lite_scores", {"keys": [key], "force": False}, {"command": "score"})
+    session.execute_partition("lite_scores", key)
     entry = session.bench.warehouse.query(
         "SELECT status, reason FROM ledger.partitions WHERE asset = 'lite_scores' "
         "AND partition_key = ?",

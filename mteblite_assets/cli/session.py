@@ -6,7 +6,6 @@ import os
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from mteblite_assets.graph.partitions import CANDIDATES, MODELS
 from mteblite_assets.graph.plan import Scope
 from mteblite_assets.suites.catalog import Catalog, Suite
 from mteblite_resources.home import Home
@@ -14,6 +13,10 @@ from mteblite_resources.workbench import Workbench
 
 if TYPE_CHECKING:
     import dagster as dg
+
+
+QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+"""The terminal shows progress lines, not Dagster's log; the UI shows both."""
 
 
 class UsageError(ValueError):
@@ -88,42 +91,47 @@ class Session:
 
     def register_partitions(self) -> None:
         """Make the dynamic partitions of all registered models, and take back those of none."""
-        suites = self.catalog.suites.values()
-        wanted = {
-            MODELS: {m.name for s in suites for m in s.references()},
-            CANDIDATES: {m.name for s in suites for m in s.candidates()},
-        }
-        for definition, names in wanted.items():
-            present = set(self.instance.get_dynamic_partitions(definition))
-            if names - present:
-                self.instance.add_dynamic_partitions(definition, sorted(names - present))
-            for gone in sorted(present - names):
-                self.instance.delete_dynamic_partition(definition, gone)
-        self.bench.sync_models()
+        from mteblite_assets.graph.upkeep import register_partitions
 
-    def execute(self, asset: str, config: dict[str, Any], tags: dict[str, str]) -> Any:
-        """Run one asset in this process, as a run that the UI shows."""
-        return self._execute([asset], {"ops": {asset: {"config": config}}}, tags)
+        register_partitions(self.instance, self.catalog, self.bench)
+
+    def execute_job(self, config: dict[str, Any], tags: dict[str, str]) -> Any:
+        """Run the `materialize` job in this process, as a run that the UI shows."""
+        job = self.definitions.resolve_job_def("materialize")
+        return job.execute_in_process(
+            run_config={**config, **QUIET},
+            instance=self.instance,
+            tags={f"mteblite/{k}": v for k, v in tags.items()},
+            raise_on_error=False,
+        )
 
     def execute_reports(self, tags: dict[str, str]) -> Any:
         """Run all dbt models and tests in one run."""
         graph = self.definitions.resolve_asset_graph()
-        names = [
-            key.to_user_string()
+        keys = [
+            key
             for key in graph.materializable_asset_keys
             if graph.get(key).group_name == "dbt_reports"
         ]
-        return self._execute(names, {}, tags)
-
-    def _execute(self, assets: list[str], config: dict[str, Any], tags: dict[str, str]) -> Any:
-        import dagster
-
-        job = self.definitions.resolve_implicit_global_asset_job_def()
-        quiet = {"console": {"config": {"log_level": "CRITICAL"}}}
-        return job.execute_in_process(
-            run_config={**config, "loggers": quiet},
+        return self._asset_job().execute_in_process(
+            run_config=QUIET,
             instance=self.instance,
-            asset_selection=[dagster.AssetKey(a.split("/")) for a in sorted(assets)],
+            asset_selection=sorted(keys),
             tags={f"mteblite/{k}": v for k, v in tags.items()},
             raise_on_error=False,
         )
+
+    def execute_partition(self, asset: str, key: str) -> Any:
+        """Run one partition of one asset."""
+        import dagster
+
+        return self._asset_job().execute_in_process(
+            run_config=QUIET,
+            instance=self.instance,
+            asset_selection=[dagster.AssetKey(asset)],
+            partition_key=key,
+            raise_on_error=False,
+        )
+
+    def _asset_job(self) -> dg.JobDefinition:
+        return self.definitions.resolve_implicit_global_asset_job_def()

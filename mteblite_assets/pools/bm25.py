@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -58,6 +59,9 @@ class Index:
         norms = (k1 * (1 - b + b * lengths / mean_length)).astype(np.float32)
         tf = counts[order].astype(np.float32)
         self._scores = np.repeat(idf, frequencies) * (tf / (tf + norms[self._documents]))
+        self._limits = np.zeros(len(self.vocabulary), dtype=np.float32)
+        if len(self._scores):
+            self._limits = np.maximum.reduceat(self._scores, self._starts[:-1])
 
     def scores(self, query: str) -> np.ndarray:
         """Return the (n_documents,) float32 scores of a query."""
@@ -65,24 +69,46 @@ class Index:
         for term in tokenize(query):
             code = self.vocabulary.get(term)
             if code is not None:
-                postings = slice(self._starts[code], self._starts[code + 1])
-                total[self._documents[postings]] += self._scores[postings]
+                total[self._rows_of(code)] += self._scores_of(code)
         return total
 
     def top(self, query: str, number: int, ids: Sequence[str]) -> list[int]:
         """Return the rows of the best documents that share a term with the query.
+
+        Rare terms go first. Once no document without one of them can reach the best ones any
+        more, common terms are only looked up for the documents found (MaxScore, Turtle and
+        Flood 1995): exact, and without reading the long lists of common words.
 
         Args:
             query: the query.
             number: how many at most.
             ids: document id per row; equal scores go to the smaller id.
         """
-        scores = self.scores(query)
-        threshold = 0.0
-        if number < len(scores):
-            threshold = float(np.partition(scores, len(scores) - number)[len(scores) - number])
-        rows = np.flatnonzero((scores >= threshold) & (scores > 0))
-        return sorted(rows.tolist(), key=lambda row: (-scores[row], ids[row], row))[:number]
+        repeats = Counter(t for t in tokenize(query) if t in self.vocabulary)
+        terms = sorted(repeats, key=lambda t: (len(self._rows_of(self.vocabulary[t])), t))
+        limits = [repeats[t] * float(self._limits[self.vocabulary[t]]) for t in terms]
+        rows, scores = np.empty(0, dtype=np.int32), np.empty(0)
+        for rank, term in enumerate(terms):
+            code, times = self.vocabulary[term], repeats[term]
+            listed, values = self._rows_of(code), times * self._scores_of(code).astype(float)
+            if len(rows) > number and _nth(scores, number) > sum(limits[rank:]) * 1.0001:
+                found = np.minimum(np.searchsorted(listed, rows), len(listed) - 1)
+                scores = scores + np.where(listed[found] == rows, values[found], 0.0)
+            else:
+                rows, scores = _merge(rows, scores, listed, values)
+        # float32 again: documents of one score tie whatever their last digits
+        final = scores.astype(np.float32)
+        if len(rows) > number:
+            kept = final >= _nth(final, number)
+            rows, final = rows[kept], final[kept]
+        order = sorted(range(len(rows)), key=lambda i: (-final[i], ids[rows[i]], rows[i]))
+        return [int(rows[i]) for i in order[:number]]
+
+    def _rows_of(self, code: int) -> np.ndarray:
+        return self._documents[self._starts[code] : self._starts[code + 1]]
+
+    def _scores_of(self, code: int) -> np.ndarray:
+        return self._scores[self._starts[code] : self._starts[code + 1]]
 
     def _postings(
         self, batches: Iterable[Sequence[str]]
@@ -107,3 +133,19 @@ class Index:
         parts = (terms, rows, counts, lengths)
         joined = [np.concatenate(p) if p else np.array([], dtype=np.int64) for p in parts]
         return joined[0], joined[1], joined[2], joined[3]
+
+
+def _nth(scores: np.ndarray, number: int) -> float:
+    """Return the `number`-th largest score."""
+    return float(np.partition(scores, len(scores) - number)[len(scores) - number])
+
+
+def _merge(
+    rows: np.ndarray, scores: np.ndarray, more_rows: np.ndarray, more_scores: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the union of two sorted lists of rows, scores added where both have a row."""
+    joined, inverse = np.unique(np.concatenate([rows, more_rows]), return_inverse=True)
+    total = np.bincount(
+        inverse, weights=np.concatenate([scores, more_scores]), minlength=len(joined)
+    )
+    return joined.astype(np.int32), total

@@ -75,7 +75,7 @@ def bert_folder() -> Callable[..., Path]:
     return _bert_folder
 
 
-def _metadata(name: str, task_type: str, main_score: str) -> Any:  # noqa: ANN401
+def _metadata(name: str, task_type: str, main_score: str) -> Any:
     from mteb.abstasks.task_metadata import TaskMetadata
 
     return TaskMetadata(
@@ -88,7 +88,7 @@ def _metadata(name: str, task_type: str, main_score: str) -> Any:  # noqa: ANN40
 
 
 @pytest.fixture(scope="session")
-def tiny_tasks() -> Any:  # noqa: ANN401
+def tiny_tasks() -> Any:
     """Classes of tiny mteb tasks, `retrieval` and `sts`; their data is already in memory."""
     from datasets import Dataset
     from mteb.abstasks import AbsTaskRetrieval, AbsTaskSTS

@@ -15,20 +15,21 @@ from mteblite_resources.model_identity import identify
 from mteblite_resources.model_spec import ModelSpec
 from mteblite_resources.running_models import MtebRunning
 from mteblite_resources.stored_encoder import StoredEncoder
+from mteblite_resources.vector_address import literal_prompt
 from mteblite_resources.vector_store import VectorStore
 
 PROMPTS = {"query": "query : ", "document": "passage : "}
 TEXTS = ["word1 word2", "word3", "word4 word5 word6"]
 
 
-def opened(home: Path, folder: Path, max_tokens: int | None = None, **kwargs: Any) -> StoredEncoder:  # noqa: ANN401
+def opened(home: Path, folder: Path, max_tokens: int | None = None, **kwargs: Any) -> StoredEncoder:
     spec = ModelSpec(kwargs.pop("name", "m"), "f", path=str(folder), **kwargs)
     return open_encoder(
         spec, identify(spec, home), VectorStore(home / "vectors"), max_tokens, home=home
     )
 
 
-def by_mteb(folder: Path, texts: list[str], task: Any, prompt_type: Any) -> np.ndarray:  # noqa: ANN401
+def by_mteb(folder: Path, texts: list[str], task: Any, prompt_type: Any) -> np.ndarray:
     """What mteb's own wrapper gives for the folder."""
     from datasets import Dataset
     from mteb.models import SentenceTransformerEncoderWrapper
@@ -57,7 +58,7 @@ def by_mteb(folder: Path, texts: list[str], task: Any, prompt_type: Any) -> np.n
 def test_prompts_are_those_of_mteb(
     tmp_path: Path,
     static_folder: Callable[..., Path],
-    tiny_tasks: Any,  # noqa: ANN401
+    tiny_tasks: Any,
     prompts: dict[str, str] | None,
     kind: str,
 ) -> None:
@@ -77,7 +78,7 @@ def test_prompts_are_those_of_mteb(
 
 def test_given_prompts_override_the_folders(
     tmp_path: Path, static_folder: Callable[..., Path], tiny_tasks: Any
-) -> None:  # noqa: ANN401
+) -> None:
     task = tiny_tasks.retrieval.metadata
     own = static_folder(tmp_path / "m", prompts=PROMPTS)
     given = opened(tmp_path / "home", own, prompts={"query": "word9 ", "document": ""})
@@ -94,7 +95,7 @@ def test_given_prompts_override_the_folders(
 
 def test_equal_prompts_share_vectors_across_tasks(
     tmp_path: Path, static_folder: Callable[..., Path], tiny_tasks: Any
-) -> None:  # noqa: ANN401
+) -> None:
     encoder = opened(tmp_path / "home", static_folder(tmp_path / "m"))
     encoder.vectors(TEXTS, tiny_tasks.sts.metadata)
     encoder.vectors(TEXTS, tiny_tasks.retrieval.metadata, "document")
@@ -104,7 +105,7 @@ def test_equal_prompts_share_vectors_across_tasks(
 def test_stored_vectors_need_no_weights(
     tmp_path: Path,
     static_folder: Callable[..., Path],
-    tiny_tasks: Any,  # noqa: ANN401
+    tiny_tasks: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     folder, task = static_folder(tmp_path / "m", prompts=PROMPTS), tiny_tasks.sts.metadata
@@ -126,7 +127,7 @@ def test_the_token_cap_counts_only_where_it_bites(
     tmp_path: Path,
     bert_folder: Callable[..., Path],
     static_folder: Callable[..., Path],
-    tiny_tasks: Any,  # noqa: ANN401
+    tiny_tasks: Any,
 ) -> None:
     task, home = tiny_tasks.sts.metadata, tmp_path / "home"
     folder = bert_folder(tmp_path / "m", max_seq_length=16)
@@ -150,7 +151,7 @@ def test_the_token_cap_counts_only_where_it_bites(
 
 def test_overwritten_while_running_is_refused(
     tmp_path: Path, static_folder: Callable[..., Path], tiny_tasks: Any
-) -> None:  # noqa: ANN401
+) -> None:
     folder, task = static_folder(tmp_path / "m", seed=0), tiny_tasks.sts.metadata
     encoder = opened(tmp_path / "home", folder)
     shutil.rmtree(folder)
@@ -162,7 +163,7 @@ def test_overwritten_while_running_is_refused(
     assert renewed.vectors(TEXTS, task).shape == (3, 8)
 
 
-def test_registry_models_and_mtebs_protocol(tmp_path: Path, tiny_tasks: Any) -> None:  # noqa: ANN401
+def test_registry_models_and_mtebs_protocol(tmp_path: Path, tiny_tasks: Any) -> None:
     import mteb
     from mteb.models.models_protocols import EncoderProtocol
 
@@ -187,7 +188,7 @@ def test_registry_models_and_mtebs_protocol(tmp_path: Path, tiny_tasks: Any) -> 
     assert encoder.counts.encoded == 6
 
 
-def test_remote_code_needs_permission(tmp_path: Path, tiny_tasks: Any) -> None:  # noqa: ANN401
+def test_remote_code_needs_permission(tmp_path: Path, tiny_tasks: Any) -> None:
     spec = ModelSpec("nomic-ai/nomic-embed-text-v1.5", "nomic", revision="x")
     encoder = open_encoder(
         spec, identify(spec, tmp_path), VectorStore(tmp_path / "v"), home=tmp_path
@@ -203,7 +204,7 @@ def test_settings_are_checked() -> None:
     assert EncodingSettings(dtype="bfloat16", backend="onnx").numerics == "bfloat16-onnx"
 
 
-def test_packaged_models_store_their_siblings(tmp_path: Path, tiny_tasks: Any) -> None:  # noqa: ANN401
+def test_packaged_models_store_their_siblings(tmp_path: Path, tiny_tasks: Any) -> None:
     pytest.importorskip("wordllama", reason="the extra `sample` is not installed")
     store, task = VectorStore(tmp_path / "vectors"), tiny_tasks.sts.metadata
     spec, sibling = (ModelSpec(f"package:wordllama-{d}", "w") for d in (256, 64))
@@ -215,3 +216,91 @@ def test_packaged_models_store_their_siblings(tmp_path: Path, tiny_tasks: Any) -
     assert second.vectors(TEXTS, task).shape == (3, 64)
     assert second.counts.encoded == 0
     assert store.stats()["models"] == 2
+
+
+def test_hub_models_get_the_prompts_of_mtebs_registry(
+    tmp_path: Path, bert_folder: Callable[..., Path], tiny_tasks: Any
+) -> None:
+    """A stand-in for a downloaded model, with nothing answering at the hub's address."""
+    import mteb
+    from huggingface_hub import constants
+
+    name = "intfloat/multilingual-e5-small"
+    revision = str(mteb.get_model_meta(name).revision)
+    cached = Path(constants.HF_HUB_CACHE) / "models--intfloat--multilingual-e5-small"
+    snapshot = bert_folder(cached / "snapshots" / revision)
+    spec = ModelSpec(name, "e5")
+    identity = identify(spec, tmp_path)
+    encoder = open_encoder(spec, identity, VectorStore(tmp_path / "v"), 512, home=tmp_path)
+    plain = opened(tmp_path / "home", shutil.copytree(snapshot, tmp_path / "plain"))
+    task = tiny_tasks.retrieval.metadata
+    try:
+        for kind, prompt in (("query", "query: "), ("document", "passage: "), ("", "")):
+            np.testing.assert_allclose(
+                encoder.vectors(TEXTS, task, kind),
+                plain.vectors([prompt + t for t in TEXTS], task),
+                atol=1e-6,
+            )
+    finally:
+        shutil.rmtree(cached)
+    assert identity.revision == revision
+    assert encoder.mteb_model_meta.revision == f"{revision}-512tokens"
+
+
+def test_instruct_models_are_addressed_by_the_formatted_instruction(
+    tmp_path: Path, static_folder: Callable[..., Path]
+) -> None:
+    import mteb
+    from mteb.models.instruct_wrapper import InstructSentenceTransformerModel
+
+    task = mteb.get_task("SciFact").metadata
+    inner = InstructSentenceTransformerModel(
+        str(static_folder(tmp_path / "m")),
+        "1",
+        instruction_template="Instruct: {instruction} Query: ",
+        apply_instruction_to_passages=False,
+        device="cpu",
+    )
+    prompt, route = literal_prompt(inner, task, "query")
+    assert prompt.startswith("Instruct: Given a scientific claim")
+    assert prompt.endswith("Query: ")
+    assert literal_prompt(inner, task, "document") == ("", "")
+    assert route == ""
+
+
+def test_models_that_route_keep_queries_and_documents_apart(
+    tmp_path: Path, static_folder: Callable[..., Path], tiny_tasks: Any
+) -> None:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Router
+
+    sides = [SentenceTransformer(str(static_folder(tmp_path / s, i)), device="cpu")[0]
+             for i, s in enumerate("qd")]  # fmt: skip
+    router = Router.for_query_document([sides[0]], [sides[1]])
+    folder = tmp_path / "routed"
+    SentenceTransformer(modules=[router], device="cpu").save(str(folder), create_model_card=False)
+    encoder = opened(tmp_path / "home", folder)
+    task = tiny_tasks.retrieval.metadata
+    query, document = (encoder.vectors(TEXTS, task, kind) for kind in ("query", "document"))
+    assert not np.allclose(query, document)
+    home = tmp_path / "home"
+    np.testing.assert_allclose(query, opened(home, tmp_path / "q").vectors(TEXTS, task))
+    np.testing.assert_allclose(document, opened(home, tmp_path / "d").vectors(TEXTS, task))
+
+
+def test_prompts_for_a_model_that_takes_none_are_refused(tmp_path: Path, tiny_tasks: Any) -> None:
+    spec = ModelSpec("mteb/baseline-random-encoder", "random", prompts={"query": "q: "})
+    store = VectorStore(tmp_path / "vectors")
+    encoder = open_encoder(spec, identify(spec, tmp_path), store, home=tmp_path)
+    with pytest.raises(ValueError, match="takes no prompts"):
+        encoder.vectors(TEXTS, tiny_tasks.sts.metadata)
+
+
+def test_folders_of_other_kinds_are_refused(
+    tmp_path: Path, static_folder: Callable[..., Path], tiny_tasks: Any
+) -> None:
+    folder = static_folder(tmp_path / "m")
+    config = folder / "config_sentence_transformers.json"
+    config.write_text(config.read_text().replace('"SentenceTransformer"', '"CrossEncoder"'))
+    with pytest.raises(ValueError, match="is a CrossEncoder"):
+        opened(tmp_path / "home", folder).vectors(TEXTS, tiny_tasks.sts.metadata)

@@ -27,7 +27,7 @@ def opened(home: Path, folder: Path, name: str = "m") -> StoredEncoder:
     return open_encoder(spec, identify(spec, home), VectorStore(home / "vectors"), home=home)
 
 
-def described(task: Any) -> TaskDescription:  # noqa: ANN401
+def described(task: Any) -> TaskDescription:
     metadata = task.metadata
     return TaskDescription(
         metadata.name, metadata.type, metadata.main_score, ("test",), ("default",)
@@ -37,7 +37,7 @@ def described(task: Any) -> TaskDescription:  # noqa: ANN401
 @pytest.mark.parametrize("kind", ["retrieval", "sts"])
 def test_mteb_and_the_product_encode_each_text_once(
     tmp_path: Path, static_folder: Callable[..., Path], tiny_tasks: Any, kind: str
-) -> None:  # noqa: ANN401
+) -> None:
     import mteb
     from mteb.models import SentenceTransformerEncoderWrapper
 
@@ -76,7 +76,7 @@ def test_mteb_and_the_product_encode_each_text_once(
 
 def test_mteb_reads_the_files_back(
     tmp_path: Path, static_folder: Callable[..., Path], tiny_tasks: Any
-) -> None:  # noqa: ANN401
+) -> None:
     import mteb
 
     encoder = opened(tmp_path, static_folder(tmp_path / "m"), "runs/m@dim=4")
@@ -91,7 +91,7 @@ def test_mteb_reads_the_files_back(
 
 def test_cells_of_other_subsets_are_kept(
     tmp_path: Path, static_folder: Callable[..., Path], tiny_tasks: Any
-) -> None:  # noqa: ANN401
+) -> None:
     encoder = opened(tmp_path, static_folder(tmp_path / "m"))
     results = tmp_path / "results"
     path = run_full(tiny_tasks.sts(), encoder, results)
@@ -110,12 +110,12 @@ def test_cells_of_other_subsets_are_kept(
 
 def test_a_failing_run_names_task_and_model(
     tmp_path: Path, static_folder: Callable[..., Path], tiny_tasks: Any
-) -> None:  # noqa: ANN401
+) -> None:
     class Unavailable(tiny_tasks.sts):  # type: ignore[misc, name-defined]
         def load_data(self, **_: object) -> None:
             raise ConnectionError("the hub is down")
 
     encoder = opened(tmp_path, static_folder(tmp_path / "m"))
-    with pytest.raises(RuntimeError, match="TinySTS with model m failed: .*the hub is down"):
+    with pytest.raises(RuntimeError, match=r"TinySTS with model m failed: .*the hub is down"):
         run_full(Unavailable(), encoder, tmp_path / "results")
     assert not list(tmp_path.glob("results/*/*/TinySTS.json"))

@@ -113,12 +113,12 @@ def test_hub_models_are_their_revision(tmp_path: Path) -> None:
 
 def test_unusable_folders_say_what_is_wrong(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    with pytest.raises(ValueError, match="model 'm': no folder at .*gone"):
+    with pytest.raises(ValueError, match=r"model 'm': no folder at .*gone"):
         identify(spec(tmp_path / "gone"), home)
     empty = tmp_path / "empty"
     empty.mkdir()
     (empty / "config.json").write_text("{}")
-    with pytest.raises(ValueError, match="holds no weights .*safetensors"):
+    with pytest.raises(ValueError, match=r"holds no weights .*safetensors"):
         identify(spec(empty), home)
     cut = checkpoint(tmp_path / "cut")
     whole = (cut / "model.safetensors").read_bytes()
@@ -129,7 +129,7 @@ def test_unusable_folders_say_what_is_wrong(tmp_path: Path) -> None:
     (sharded / "model.safetensors.index.json").write_text(
         json.dumps({"weight_map": {"w": "model.safetensors", "v": "model-2.safetensors"}})
     )
-    with pytest.raises(ValueError, match="missing.*model-2"):
+    with pytest.raises(ValueError, match=r"missing.*model-2"):
         identify(spec(sharded), home)
 
 

@@ -48,7 +48,7 @@ def test_bad_names_are_refused(name: str) -> None:
 def test_bad_specs_are_refused_with_the_reason() -> None:
     with pytest.raises(ValueError, match="family"):
         ModelSpec("m", "")
-    with pytest.raises(ValueError, match="role 'judge'.*reference, candidate"):
+    with pytest.raises(ValueError, match=r"role 'judge'.*reference, candidate"):
         ModelSpec("m", "f", "judge")
     with pytest.raises(ValueError, match="several dimensions"):
         ModelSpec("m@dim=64", "f", truncate_dim=32)

@@ -1,4 +1,4 @@
-"""mteb's tasks: what they are, what their data look like, and what happens when the hub fails.
+"""mteb's tasks: what they are, and what their data look like.
 
 The measure of a loaded task is mteb itself: a fake encoder notes the texts that `mteb.evaluate`
 asks it for, and the loaded frames must hold exactly those.
@@ -6,22 +6,18 @@ asks it for, and the loaded frames must hold exactly those.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 
 from mteblite_assets.pools.task_data import TaskData, TaskDescription
 from mteblite_resources.mteb_tasks import MtebTasks
-from mteblite_resources.task_downloads import TaskDownloadError, load_with_retries
 
-TASKS = MtebTasks(attempts=4, wait_seconds=0)
+TASKS = MtebTasks()
 ARABIC = [
     "acm_Arab",
     "acq_Arab",
@@ -62,40 +58,6 @@ SERVED: dict[str, tuple[list[str] | None, list[str] | None, dict[str, int]]] = {
     "XNLI": (None, ["ar", "en"], {"pairs": 1365}),
     "XQuADRetrieval": (["validation"], ["ar", "en"], {"queries": 1186, "corpus": 240}),
 }
-
-
-class NotingEncoder:
-    """Vectors are hashes of the texts; every text asked for is noted, per call."""
-
-    mteb_model_meta: Any = None
-
-    def __init__(self) -> None:
-        from mteb.models.model_meta import ModelMeta
-
-        self.mteb_model_meta = ModelMeta.create_empty()
-        self.calls: list[list[str]] = []
-
-    def encode(self, inputs: Any, **_: Any) -> np.ndarray:
-        texts = [text for batch in inputs for text in batch["text"]]
-        self.calls.append(texts)
-        digests = [hashlib.sha256(text.encode()).digest() for text in texts]
-        vectors = np.array([np.frombuffer(d, np.uint8) for d in digests]).astype(np.float32)
-        return (vectors - 127.5) / 512
-
-    def similarity(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        unit = [v / np.linalg.norm(v, axis=-1, keepdims=True) for v in (one, other)]
-        return np.asarray(unit[0] @ unit[1].T)  # summarization compares single vectors
-
-    def similarity_pairwise(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        return np.asarray(np.diag(self.similarity(one, other)))
-
-
-def encoded_by_mteb(description: TaskDescription) -> list[list[str]]:
-    import mteb
-
-    encoder = NotingEncoder()
-    mteb.evaluate(encoder, TASKS.task(description), cache=None, show_progress_bar=False)
-    return encoder.calls
 
 
 def held(data: TaskData) -> Iterator[list[str]]:
@@ -151,10 +113,15 @@ def test_every_served_task_loads(hub: Any, name: str) -> None:
     ],
 )
 def test_frames_hold_the_texts_that_mteb_encodes(
-    hub: Any, name: str, splits: list[str] | None, subsets: list[str] | None
+    hub: Any,
+    evaluate_noting: Any,
+    name: str,
+    splits: list[str] | None,
+    subsets: list[str] | None,
 ) -> None:
     description = TASKS.describe(name, splits, subsets)
-    assert list(held(TASKS.load(description))) == encoded_by_mteb(description)
+    calls, _ = evaluate_noting(TASKS.task(description))
+    assert list(held(TASKS.load(description))) == calls
 
 
 def test_candidates_of_a_reranking_task_are_in_its_corpus(hub: Any) -> None:
@@ -163,14 +130,14 @@ def test_candidates_of_a_reranking_task_are_in_its_corpus(hub: Any) -> None:
     assert cell["top_ranked"].groupby("query_id").size().tolist() == [10] * 104
 
 
-def test_parallel_sentences_are_columns_of_one_table(hub: Any) -> None:
+def test_parallel_sentences_are_columns_of_one_table(hub: Any, evaluate_noting: Any) -> None:
     subsets = ["eng_Latn-arb_Arab", "arb_Arab-eng_Latn"]
     description = TASKS.describe("NTREXBitextMining", None, subsets)
     assert description.hf_subsets == ("arb_Arab-eng_Latn", "eng_Latn-arb_Arab")  # mteb's order
     cells = TASKS.load(description).cells
     there, back = (cells["test", subset]["pairs"] for subset in description.hf_subsets)
     assert there["sentence1"].tolist() == back["sentence2"].tolist()
-    by_language = encoded_by_mteb(description)
+    by_language, _ = evaluate_noting(TASKS.task(description))
     assert sorted(map(tuple, by_language)) == sorted(
         (tuple(there["sentence1"]), tuple(there["sentence2"]))
     )
@@ -293,79 +260,3 @@ def test_the_version_is_that_of_the_installed_mteb() -> None:
     import mteb
 
     assert TASKS.mteb_version() == mteb.__version__
-
-
-@pytest.fixture
-def unseen(hub: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The hub with BIOSSES in no cache; huggingface_hub's pauses between retries are skipped."""
-    hub.forget("mteb/biosses-sts")
-    monkeypatch.setattr(time, "sleep", lambda seconds: None)
-    return hub
-
-
-def test_refused_downloads_are_tried_again(unseen: Any) -> None:
-    with unseen.faulty(fail_first=3):
-        data = TASKS.load(TASKS.describe("BIOSSES"))
-        assert unseen.failures_left == 0
-    assert len(data.cells["test", "default"]["pairs"]) == 100
-
-
-def test_a_download_cut_short_is_tried_again(unseen: Any) -> None:
-    description = TASKS.describe("BIOSSES")
-    with unseen.faulty(truncate=True):
-        task = load_with_retries(
-            lambda: TASKS.task(description),
-            attempts=4,
-            wait_seconds=1,
-            sleep=lambda seconds: unseen.mend(),
-        )
-    assert len(task.dataset["test"]) == 100
-
-
-def test_downloads_that_stay_short_name_task_and_data_set(unseen: Any) -> None:
-    with (
-        unseen.faulty(truncate=True),
-        pytest.raises(TaskDownloadError, match="BIOSSES: data set mteb/biosses-sts.*attempts: 2"),
-    ):
-        TASKS.load(TASKS.describe("BIOSSES"))
-
-
-def test_a_hub_that_is_down_names_task_and_data_set(unseen: Any) -> None:
-    with (
-        unseen.down(),
-        pytest.raises(
-            ConnectionError, match=f"BIOSSES: .*mteb/biosses-sts.*{unseen.url}.*HF_ENDPOI"
-        ),
-    ):
-        TASKS.load(TASKS.describe("BIOSSES"))
-    assert TASKS.load(TASKS.describe("BIOSSES")).cells  # it is up again
-
-
-def test_data_in_the_cache_need_no_hub(unseen: Any) -> None:
-    description = TASKS.describe("BIOSSES")
-    TASKS.load(description)
-    with unseen.down():
-        assert TASKS.load(description).cells
-
-
-def test_a_damaged_file_is_fetched_again(unseen: Any) -> None:
-    description = TASKS.describe("BIOSSES")
-    TASKS.load(description)
-    blobs = list((unseen.cache / "hub/datasets--mteb--biosses-sts/blobs").iterdir())
-    largest = max(blobs, key=lambda blob: blob.stat().st_size)
-    largest.write_bytes(largest.read_bytes()[:1000])
-    for built in (unseen.cache / "datasets/mteb___biosses-sts").rglob("*.arrow"):
-        built.unlink()
-    for info in (unseen.cache / "datasets/mteb___biosses-sts").rglob("dataset_info.json"):
-        info.unlink()
-    assert len(TASKS.load(description).cells["test", "default"]["pairs"]) == 100
-
-
-def test_a_data_set_that_the_hub_lacks_is_not_tried_again(hub: Any) -> None:
-    with pytest.raises(TaskDownloadError, match="STS14: data set mteb/sts14-sts.*attempts: 1"):
-        TASKS.load(TASKS.describe("STS14"))
-
-
-def test_a_subset_that_the_hub_lacks_names_the_task(hub: Any) -> None:
-    with pytest.raises(ValueError, match="XNLI: mteb could not make the task from .*mteb/xnli"):
-        TASKS.load(TASKS.describe("XNLI", hf_subsets=["de"]))

@@ -105,7 +105,7 @@ def test_several_local_revisions_are_no_guess(tmp_path: Path) -> None:
 
 
 def test_settings_are_checked(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="unknown source .*'web'.*run, local, official"):
+    with pytest.raises(ValueError, match=r"unknown source .*'web'.*run, local, official"):
         ResultsSource(["web"])
     with pytest.raises(ValueError, match="'official' need a path"):
         ResultsSource(["official"])

@@ -28,22 +28,22 @@ class CountingModel:
         self.chunks: list[list[str]] = []
         self.siblings: dict[str, int] = {}
 
-    def address(self, task: Any, prompt_type: str) -> Address:  # noqa: ANN401
+    def address(self, task: Any, prompt_type: str) -> Address:
         return Address({"query": "q: ", "document": "d: "}.get(prompt_type, ""))
 
     def encode(
         self, texts: list[str], task: Any, prompt_type: str, split: str, hf_subset: str
-    ) -> dict[str, Any]:  # noqa: ANN401
+    ) -> dict[str, Any]:
         self.chunks.append(texts)
         before = self.address(task, prompt_type).prompt
         rows = np.array([[len(before + t), sum(map(ord, before + t)), 3.0, 4.0] for t in texts])
         own = {"base": self.spoil(rows.astype(np.float32))}
         return own | {name: rows[:, :dim] for name, dim in self.siblings.items()}
 
-    def spoil(self, rows: np.ndarray) -> Any:  # noqa: ANN401
+    def spoil(self, rows: np.ndarray) -> Any:
         return rows
 
-    def similarity(self, a: Any, b: Any, *, pairwise: bool) -> Any:  # noqa: ANN401
+    def similarity(self, a: Any, b: Any, *, pairwise: bool) -> Any:
         return a @ b.T
 
     def close(self) -> None:
@@ -129,7 +129,7 @@ def test_siblings_of_one_pass_are_stored(tmp_path: Path) -> None:
 
 
 def test_variants_are_read_from_the_checkpoints_vectors(tmp_path: Path) -> None:
-    plain, model = stored(tmp_path)
+    plain, _ = stored(tmp_path)
     whole = plain.vectors(TEXTS, TASK)
     for name, width in (("m+norm", 4), ("m@dim=2", 2)):
         variant, untouched = stored(tmp_path, name=name)
@@ -158,7 +158,7 @@ def test_a_zero_vector_stays_zero() -> None:
         (lambda rows: None, "expected"),
     ],
 )
-def test_bad_encoders_are_named(tmp_path: Path, spoil: Any, message: str) -> None:  # noqa: ANN401
+def test_bad_encoders_are_named(tmp_path: Path, spoil: Any, message: str) -> None:
     encoder, model = stored(tmp_path)
     model.spoil = spoil  # type: ignore[method-assign]
     with pytest.raises(ValueError, match=message) as caught:

@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from mteblite_assets.pools.task_data import TaskDescription
 from mteblite_resources.mteb_tasks import MtebTasks
 from mteblite_resources.task_cells import task_data
-
-
-class NotingEncoder:
-    """Vectors are hashes of the texts; every text asked for is noted, per call."""
-
-    def __init__(self) -> None:
-        from mteb.models.model_meta import ModelMeta
-
-        self.mteb_model_meta = ModelMeta.create_empty()
-        self.calls: list[list[str]] = []
-
-    def encode(self, inputs: Any, **_: Any) -> np.ndarray:
-        texts = [text for batch in inputs for text in batch["text"]]
-        self.calls.append(texts)
-        digests = [hashlib.sha256(text.encode()).digest() for text in texts]
-        return np.array([np.frombuffer(d, np.uint8) for d in digests]).astype(np.float32) - 127.5
-
-    def similarity(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (one, other)]
-        return np.asarray(unit[0] @ unit[1].T)
-
-    def similarity_pairwise(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        return np.asarray(np.diag(self.similarity(one, other)))
 
 
 def made(kind: str, dataset: Any, subsets: list[str] | None = None, **attributes: Any) -> Any:
@@ -70,14 +45,6 @@ def described(task: Any) -> TaskDescription:
     )
 
 
-def evaluated(task: Any) -> tuple[list[list[str]], Any]:
-    import mteb
-
-    encoder = NotingEncoder()
-    results = mteb.evaluate(encoder, task, cache=None, show_progress_bar=False)
-    return encoder.calls, results.task_results[0]
-
-
 def hierarchy(n_rows: int, prefix: str) -> dict[str, list[Any]]:
     """Two levels of numbered labels; every third document has no second level."""
     return {
@@ -86,7 +53,7 @@ def hierarchy(n_rows: int, prefix: str) -> dict[str, list[Any]]:
     }
 
 
-def test_the_sample_of_a_second_clustering_cell_follows_the_first(hub: Any) -> None:
+def test_the_sample_of_a_second_clustering_cell_follows_the_first(evaluate_noting: Any) -> None:
     """One generator draws samples and bootstraps of all cells: no draw may be missing."""
     from datasets import Dataset, DatasetDict
 
@@ -105,14 +72,14 @@ def test_the_sample_of_a_second_clustering_cell_follows_the_first(hub: Any) -> N
             n_clusters=3,
         )
 
-    calls, _ = evaluated(fresh())
+    calls, _ = evaluate_noting(fresh())
     data = task_data(fresh(), described(fresh()))
     held = [c["documents"]["text"].iloc[c["sampled"]].tolist() for c in data.cells.values()]
     assert held == calls
     assert data.protocol["rng_state"] is None
 
 
-def test_a_generator_used_while_loading_is_handed_on(hub: Any) -> None:
+def test_a_generator_used_while_loading_is_handed_on() -> None:
     from datasets import Dataset, DatasetDict
 
     task = made("Clustering", DatasetDict(test=Dataset.from_dict(hierarchy(50, "x"))))
@@ -125,7 +92,7 @@ def test_a_generator_used_while_loading_is_handed_on(hub: Any) -> None:
     assert (version, tuple(internal), gauss) == fresh.rng_state.getstate()
 
 
-def test_legacy_clustering_keeps_its_sets(hub: Any) -> None:
+def test_legacy_clustering_keeps_its_sets(evaluate_noting: Any) -> None:
     from datasets import Dataset, DatasetDict
 
     sets = {"sentences": [["a", "b", "c"], ["d", "e"]], "labels": [[1, 2, 1], [3, 4]]}
@@ -135,11 +102,11 @@ def test_legacy_clustering_keeps_its_sets(hub: Any) -> None:
     assert data.protocol["legacy"]
     assert documents["set"].tolist() == [0, 0, 0, 1, 1]
     assert documents["labels"].tolist() == [[1], [2], [1], [3], [4]]
-    calls, _ = evaluated(task)
+    calls, _ = evaluate_noting(task)
     assert [text for call in calls for text in call] == documents["text"].tolist()
 
 
-def test_pairs_in_one_row_of_lists(hub: Any) -> None:
+def test_pairs_in_one_row_of_lists() -> None:
     from datasets import Dataset, DatasetDict
 
     row = {"sentence1": [["a", "b"]], "sentence2": [["c", "d"]], "labels": [[1, 0]]}
@@ -148,7 +115,7 @@ def test_pairs_in_one_row_of_lists(hub: Any) -> None:
     assert pairs.values.tolist() == [["a", "c", 1], ["b", "d", 0]]
 
 
-def test_bitext_with_matches_elsewhere(hub: Any) -> None:
+def test_bitext_with_matches_elsewhere(evaluate_noting: Any) -> None:
     """BUCC's form: sentence i of the first side matches row j of a longer second side."""
     rows = {"sentence1": ["one", "two"], "sentence2": ["x", "two", "one"], "gold": [(0, 2), (5, 1)]}
     task = made("BitextMining", {"test": rows})
@@ -156,12 +123,14 @@ def test_bitext_with_matches_elsewhere(hub: Any) -> None:
     assert cell["targets"] == rows["sentence2"]
     assert cell["gold"] == rows["gold"]
     assert cell["pairs"]["sentence2"].tolist() == ["one", "two"]
-    _, result = evaluated(task)
+    _, result = evaluate_noting(task)
     assert result.scores["test"][0]["accuracy"] == 1.0
 
 
 @pytest.mark.parametrize("with_instruction", [True, False])
-def test_queries_carry_their_instruction(hub: Any, tmp_path: Path, with_instruction: bool) -> None:
+def test_queries_carry_their_instruction(
+    evaluate_noting: Any, tmp_path: Path, with_instruction: bool
+) -> None:
     instruction = {"instruction": "find the answer"} if with_instruction else {}
     (tmp_path / "corpus.jsonl").write_text(json.dumps({"_id": "d", "text": " padded "}))
     (tmp_path / "queries.jsonl").write_text(json.dumps({"_id": "q", "text": "why", **instruction}))
@@ -169,12 +138,12 @@ def test_queries_carry_their_instruction(hub: Any, tmp_path: Path, with_instruct
     tasks = MtebTasks()
     description = tasks.describe("Made", path=tmp_path, task_type="Retrieval")
     cell = tasks.load(description).cells["test", "default"]
-    calls, _ = evaluated(tasks.task(description))
+    calls, _ = evaluate_noting(tasks.task(description))
     assert calls == [cell["queries"]["text"].tolist(), cell["corpus"].texts([0])]
     assert cell["queries"]["text"][0].endswith("find the answer") is with_instruction
 
 
-def test_a_missing_text_and_an_empty_cell_are_named(hub: Any) -> None:
+def test_a_missing_text_and_an_empty_cell_are_named() -> None:
     from datasets import Dataset, DatasetDict
 
     rows = {"sentence1": ["a", None], "sentence2": ["c", "d"]}
@@ -183,5 +152,5 @@ def test_a_missing_text_and_an_empty_cell_are_named(hub: Any) -> None:
         task_data(task, described(task))
     none: dict[str, list[str]] = {"sentence1": [], "sentence2": []}
     empty = made("BitextMining", DatasetDict(test=Dataset.from_dict(none)))
-    with pytest.raises(ValueError, match="Made .*not a single pair"):
+    with pytest.raises(ValueError, match=r"Made .*not a single pair"):
         task_data(empty, described(empty))

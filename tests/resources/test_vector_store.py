@@ -35,7 +35,7 @@ def test_round_trip_in_any_order(tmp_path: Path) -> None:
     store = VectorStore(tmp_path)
     store.put("m", "p", texts(50), vectors(50))
     store.put("m", "p", texts(50, "more"), vectors(50, seed=1))
-    asked = [*texts(50, "more"), *texts(50)][::-3] + ["text 7", "text 7"]
+    asked = [*[*texts(50, "more"), *texts(50)][::-3], "text 7", "text 7"]
     expected = np.concatenate([vectors(50, seed=1), vectors(50)])[::-3]
     got = store.get("m", "p", asked)
     np.testing.assert_array_equal(got[:-2], expected)
@@ -90,7 +90,7 @@ def test_nothing_asked_nothing_given(tmp_path: Path) -> None:
 def test_missing_texts_are_counted_in_the_error(tmp_path: Path) -> None:
     store = VectorStore(tmp_path)
     store.put("m", "p", ["a"], vectors(1))
-    with pytest.raises(KeyError, match="2 of 3 texts are not stored.*'b'"):
+    with pytest.raises(KeyError, match=r"2 of 3 texts are not stored.*'b'"):
         store.get("m", "p", ["a", "b", "c"])
 
 
@@ -100,10 +100,10 @@ def test_bad_vectors_are_refused(tmp_path: Path) -> None:
         store.put("m", "p", ["a", "b"], vectors(1))
     bad = vectors(2)
     bad[1, 2] = np.nan
-    with pytest.raises(ValueError, match="1 of 2 vectors hold NaN.*'b'"):
+    with pytest.raises(ValueError, match=r"1 of 2 vectors hold NaN.*'b'"):
         store.put("m", "p", ["a", "b"], bad)
     store.put("m", "p", ["a"], vectors(1))
-    with pytest.raises(ValueError, match="width 5 .*width 4 is stored"):
+    with pytest.raises(ValueError, match=r"width 5 .*width 4 is stored"):
         store.put("m", "p", ["b"], vectors(1, dim=5))
     assert store.stats()["vectors"] == 1
 

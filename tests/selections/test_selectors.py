@@ -73,6 +73,11 @@ def test_random_draws_follow_their_keys(method):
     assert set(first["item_id"]) != set(second["item_id"])
 
 
+def test_tasks_of_equal_pools_draw_different_items():
+    first, second = make_task("One"), dataclasses.replace(make_task("One"), task="Two")
+    assert set(run("random", first, 20)["item_id"]) != set(run("random", second, 20)["item_id"])
+
+
 def test_missing_outcomes_do_not_break_any_selector():
     evidence = make_task()
     outcomes = evidence.outcomes.copy()
@@ -141,6 +146,18 @@ def test_kmeans_counts_weights_like_copies():
     centers, labels = kmeans(points, np.array([3.0, 1.0, 1.0, 1.0]), 2, generator(0))
     assert sorted(centers[:, 0]) == pytest.approx([0.25, 10.5])
     assert labels[0] == labels[1] != labels[2]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_anchors_do_not_depend_on_the_order_of_models_even_with_many_ties(seed):
+    rng = np.random.default_rng(seed)
+    vectors = rng.integers(0, 2, size=(300, 9)).astype(float) / 10
+    mass = np.full(300, 1 / 300)
+    expected = anchors(vectors, mass, 12, generator(seed))
+    for _ in range(5):
+        chosen, weight = anchors(vectors[:, rng.permutation(9)], mass, 12, generator(seed))
+        assert chosen.tolist() == expected[0].tolist()
+        assert weight == pytest.approx(expected[1])
 
 
 def test_fewer_distinct_items_than_k_are_topped_up_by_splitting_the_heaviest():

@@ -38,7 +38,7 @@ def test_undefined_metrics_are_nan():
 
 
 def test_resolvable_pairs_by_hand():
-    actual = np.array([0.500, 0.503, 0.505, 0.600])
+    actual = np.array([0.010, 0.013, 0.015, 0.110])  # .015 - .010 is less than .005 in floats
     # Pairs at least .005 apart: (0,2) exactly, (0,3), (1,3), (2,3).
     assert kendall_tau_resolvable(np.array([0.9, 0.1, 0.95, 0.99]), actual) == 1.0
     assert kendall_tau_resolvable(np.array([2.0, 0, 1, 3]), actual) == pytest.approx(2 / 4)

@@ -1,0 +1,73 @@
+"""What a run tells Dagster: materializations with provenance, and the results of checks."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import dagster as dg
+from dagster import AssetCheckEvaluation
+
+from mteblite_assets.graph.declaration import Check, Declaration
+from mteblite_assets.graph.driver import Done
+from mteblite_resources.warehouse import Warehouse
+
+LogEvent = Callable[[Any], None]
+
+
+def log_materialization(
+    instance: dg.DagsterInstance, log_event: LogEvent, declaration: Declaration, done: Done
+) -> None:
+    """Log a finished partition, with the provenance that Dagster's staleness needs."""
+    tags = {
+        "dagster/data_version": done.data_version or done.status,
+        "dagster/code_version": declaration.code_version,
+    }
+    for dep, version in (done.need.inputs if done.need else {}).items():
+        tags[f"dagster/input_data_version/{dep}"] = version
+        pointer = _newest_event(instance, dep)
+        if pointer:
+            tags[f"dagster/input_event_pointer/{dep}"] = pointer
+    log_event(
+        dg.AssetMaterialization(
+            declaration.name, partition=done.key, metadata=metadata_of(done), tags=tags
+        )
+    )
+
+
+def metadata_of(done: Done) -> dict[str, Any]:
+    """Return a finished partition's facts for the UI; Markdown tables stay tables."""
+    if done.status != "ok" or done.produced is None:
+        return {"status": done.status}
+    facts: dict[str, Any] = {"rows": done.n_rows, "seconds": round(done.seconds, 3)}
+    for name, value in done.produced.metadata.items():
+        table = isinstance(value, str) and value.lstrip().startswith("|")
+        facts[name] = dg.MetadataValue.md(value) if table else value
+    return facts
+
+
+def evaluate(declaration: Declaration, warehouse: Warehouse) -> Iterator[AssetCheckEvaluation]:
+    """Yield the result of each of an asset's checks on the published tables."""
+    for check in declaration.checks:
+        yield _evaluation(check, declaration, warehouse)
+
+
+def _evaluation(
+    check: Check, declaration: Declaration, warehouse: Warehouse
+) -> AssetCheckEvaluation:
+    violations = warehouse.query(check.violations)
+    sample = violations.head(5).to_markdown(index=False) if len(violations) else "none"
+    return AssetCheckEvaluation(
+        asset_key=dg.AssetKey(declaration.name),
+        check_name=check.name,
+        passed=violations.empty,
+        metadata={
+            "violations": dg.MetadataValue.int(len(violations)),
+            "first": dg.MetadataValue.md(sample),
+        },
+        description=check.description,
+    )
+
+
+def _newest_event(instance: dg.DagsterInstance, asset: str) -> str:
+    records = instance.get_asset_records([dg.AssetKey(asset)])
+    storage_id = records[0].asset_entry.last_materialization_storage_id if records else None
+    return str(storage_id) if storage_id is not None else ""

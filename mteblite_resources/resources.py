@@ -26,8 +26,8 @@ class WarehouseResource(dg.ConfigurableResource):
 class TaskSourceResource(dg.ConfigurableResource):
     """Tasks by mteb's own loading code, the sample tasks, and users' files."""
 
-    attempts: int = 4
-    wait_seconds: float = 1.0
+    attempts: int = 6
+    wait_seconds: float = 0.5
 
     def get_tasks(self) -> MtebTasks:
         """Return the task source."""

@@ -13,6 +13,8 @@ from mteblite_assets.cli import printing
 from mteblite_assets.cli.session import Session, UsageError
 from mteblite_assets.graph.plan import Scope
 
+STOPPED = "stopped; what was finished is stored, the next run continues"
+
 as_json = click.option("--json", "json_", is_flag=True, help="Print JSON instead of a table.")
 suite_option = click.option("--suite", required=True, help="Name of the suite.")
 
@@ -253,7 +255,7 @@ def main() -> None:
         error.show()
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("stopped; what was finished is stored, the next run continues", err=True)
+        click.echo(STOPPED, err=True)
         sys.exit(130)
     except ValueError as error:
         click.echo(f"error: {error}", err=True)
@@ -261,6 +263,11 @@ def main() -> None:
     except OSError as error:
         click.echo(f"error: {error}; what was finished is stored", err=True)
         sys.exit(1)
+    except BaseException as error:
+        if type(error).__name__ != "DagsterExecutionInterruptedError":
+            raise
+        click.echo(STOPPED, err=True)
+        sys.exit(130)
 
 
 def _exit(code: int) -> None:

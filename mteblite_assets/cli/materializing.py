@@ -204,6 +204,7 @@ def _plan(
 
 
 def _failure(result: Any) -> str:
+    """The innermost error of the step that failed."""
     for event in result.all_events:
         if event.is_step_failure:
             error = event.step_failure_data.error

@@ -44,8 +44,8 @@ def evidence_of(work: Work, task: str) -> TaskEvidence:
             "parameters_finite",
             "Slope, intercept and residual are finite, the residual positive.",
             "SELECT suite, task, item_id, slope, intercept, residual_sd "
-            "FROM item_parameters.item_parameters WHERE NOT isfinite(slope) "
-            "OR NOT isfinite(intercept) OR (residual_sd IS NOT NULL AND residual_sd < 0)",
+            "FROM item_parameters.item_parameters WHERE n_models > 0 AND (NOT isfinite(slope) "
+            "OR NOT isfinite(intercept) OR residual_sd < 0)",
         ),
         Check(
             "abilities_standardised",

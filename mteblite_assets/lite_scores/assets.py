@@ -51,9 +51,8 @@ def lite_suite(work: Work) -> Produced:
     if not fitted:
         raise ValueError(f"no task of suite {work.key['suite']} has a calibration yet")
     types = {t.task: t.task_type for t in fitted.values()}
-    widths = interval_half_widths(
-        work.rows("validation.lomo_predictions"), types, str(chosen_variant(work.suite.file))
-    )
+    variant = str(chosen_variant(work.suite.file))
+    widths = interval_half_widths(work.rows("validation.lomo_predictions"), types, variant)
     by_target = widths.set_index("target")
     pools = tasks.set_index("task")["pool_task"]
     hashes = work.rows("pools.shared_pool_stats").set_index("pool_task")["pool_hash"]

@@ -11,14 +11,19 @@ import pandas as pd
 
 from mteblite_assets.outcomes.cells import align, cells_of, mean_of_cells, unknown_metric
 from mteblite_assets.outcomes.scoring import PoolScore
-from mteblite_assets.outcomes.similarity import cosine_blocks, unit_rows
+from mteblite_assets.outcomes.similarity import blocks, paired, prepare
 from mteblite_assets.pools.pool import Pool
 
 METRICS = ("f1", "accuracy", "precision", "recall")
 
 
-def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
+def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:
     """Return outcomes 0 or 1, and the score.
+
+    Args:
+        pool: the pool.
+        vectors: (n_texts, dim).
+        similarity: the model's own, by which mteb searches.
 
     Raises:
         ValueError: the main metric is none of METRICS.
@@ -32,7 +37,7 @@ def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
     outcomes = np.empty(len(pairs))
     values: dict[str, list[float]] = {name: [] for name in names}
     for rows in cells_of(pool.items):
-        nearest = _nearest(pairs.iloc[rows], _distractors(pool, rows), vectors)
+        nearest = _nearest(pairs.iloc[rows], _distractors(pool, rows), vectors, similarity)
         outcomes[rows] = nearest == gold[rows]
         for name in names:
             values[name].append(_metric(name, gold[rows], nearest))
@@ -50,22 +55,24 @@ def _distractors(pool: Pool, rows: np.ndarray) -> pd.DataFrame:
     return frame[here.to_numpy()]
 
 
-def _nearest(pairs: pd.DataFrame, distractors: pd.DataFrame, vectors: np.ndarray) -> np.ndarray:
+def _nearest(
+    pairs: pd.DataFrame, distractors: pd.DataFrame, vectors: np.ndarray, similarity: str
+) -> np.ndarray:
     """Return the (n,) target_index nearest to each source; the smallest of equally near ones."""
-    sources = unit_rows(vectors[pairs["source_row"].to_numpy()])
-    own = unit_rows(vectors[pairs["target_row"].to_numpy()])
-    others = unit_rows(vectors[distractors["target_row"].to_numpy()])
+    sources = prepare(vectors[pairs["source_row"].to_numpy()], similarity)
+    own = prepare(vectors[pairs["target_row"].to_numpy()], similarity)
+    others = prepare(vectors[distractors["target_row"].to_numpy()], similarity)
     indices = distractors["target_index"].to_numpy()
     gold = pairs["target_index"].to_numpy()
-    near = np.einsum("ij,ij->i", sources, own).astype(np.float32)
+    near = paired(sources, own, similarity)
     nearest = gold.copy()
-    for rows, cosines in cosine_blocks(sources, others):
+    for rows, found in blocks(sources, others, similarity):
         if not len(indices):
             break
         # the gold target is judged by `near`: the same vector must not beat itself by a last digit
-        cosines[gold[rows][:, None] == indices[None, :]] = -np.inf
-        best = cosines.argmax(axis=1)
-        top = cosines[np.arange(len(best)), best]
+        found[gold[rows][:, None] == indices[None, :]] = -np.inf
+        best = found.argmax(axis=1)
+        top = found[np.arange(len(best)), best]
         wins = (top > near[rows]) | ((top == near[rows]) & (indices[best] < gold[rows]))
         nearest[rows] = np.where(wins, indices[best], gold[rows])
     return nearest

@@ -26,5 +26,5 @@ def align(frame: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
 
 
 def unknown_metric(task: str, metric: str, known: Sequence[str]) -> ValueError:
-    """Return the error for a main score that mteblite cannot compute."""
-    return ValueError(f"{task}: main score {metric!r} is not supported; known: {', '.join(known)}")
+    """Return the error for a metric that mteblite cannot compute."""
+    return ValueError(f"{task}: metric {metric!r} is not supported; known: {', '.join(known)}")

@@ -30,8 +30,18 @@ METRICS = (
 )
 
 
-def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
+def score_pool(
+    pool: Pool,
+    vectors: np.ndarray,
+    *,
+    similarity: str = "cosine",
+) -> PoolScore:
     """Return the share of classifiers that are right, in [0, 1], and the score.
+
+    Args:
+        pool: the pool.
+        vectors: (n_texts, dim).
+        similarity: not used by this type.
 
     Raises:
         ValueError: the main metric is none of METRICS.

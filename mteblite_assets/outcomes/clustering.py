@@ -32,8 +32,18 @@ MISSING_LEVEL = -1
 """mteb's mark for a document that lacks a level; such documents are left out of it."""
 
 
-def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
+def score_pool(
+    pool: Pool,
+    vectors: np.ndarray,
+    *,
+    similarity: str = "cosine",
+) -> PoolScore:
     """Return per document the share of label levels where its cluster's majority is its label.
+
+    Args:
+        pool: the pool.
+        vectors: (n_texts, dim).
+        similarity: not used by this type.
 
     Raises:
         ValueError: the main metric is none of METRICS.
@@ -86,6 +96,8 @@ def set_statistic(observations: np.ndarray, items: pd.DataFrame, weights: np.nda
     scores = []
     weights = np.asarray(weights, dtype=float)
     for rows in cells_of(items):
+        # k-means depends on the order of rows: take one that does not depend on the caller
+        rows = rows[np.argsort(items["item_id"].to_numpy()[rows].astype(str), kind="stable")]
         cell = items.iloc[rows]
         levels = []
         for labels in _strata_levels(cell["stratum"]):
@@ -96,7 +108,7 @@ def set_statistic(observations: np.ndarray, items: pd.DataFrame, weights: np.nda
             if codes.max(initial=0) < 1:
                 continue
             chosen = rows[here]
-            seed = _seed(*sorted(cell["item_id"].astype(str))) if "item_id" in cell else 0
+            seed = _seed(*cell["item_id"].astype(str))
             clusters = _cluster(observations[chosen], int(codes.max()) + 1, seed, weights[chosen])
             levels.append(weighted_v_measure(codes, clusters, weights[chosen]))
         scores.append(float(np.mean(levels)) if levels else float("nan"))

@@ -13,7 +13,7 @@ import pandas as pd
 
 from mteblite_assets.outcomes.cells import align, cells_of, mean_of_cells, unknown_metric
 from mteblite_assets.outcomes.scoring import PoolScore
-from mteblite_assets.outcomes.similarity import paired_cosines
+from mteblite_assets.outcomes.similarity import paired, prepare
 from mteblite_assets.pools.pool import Pool
 
 SIMILARITIES = ("similarity", "cosine", "manhattan", "euclidean", "dot")
@@ -22,8 +22,13 @@ SIMILARITIES = ("similarity", "cosine", "manhattan", "euclidean", "dot")
 METRICS = (*(f"{s}_{m}" for s in ("max", *SIMILARITIES) for m in ("ap", "accuracy")),)
 
 
-def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
+def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:
     """Return outcomes 1 (right side of the accuracy-optimal cosine threshold) or 0, and the score.
+
+    Args:
+        pool: the pool.
+        vectors: (n_texts, dim).
+        similarity: the model's own, behind the metrics `similarity_...`.
 
     Raises:
         ValueError: the main metric is none of METRICS.
@@ -42,7 +47,9 @@ def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
         threshold, _ = best_threshold(cosine, labels[rows], weights[rows])
         outcomes[rows] = (cosine > threshold) == (labels[rows] == 1)
         for name in names:
-            values[name].append(_metric(name, observations[rows], labels[rows], weights[rows]))
+            values[name].append(
+                _metric(_named(name, similarity), observations[rows], labels[rows], weights[rows])
+            )
     means = {name: mean_of_cells(scores) for name, scores in values.items()}
     return PoolScore(
         outcomes=outcomes,
@@ -60,7 +67,7 @@ def observe(pool: Pool, vectors: np.ndarray) -> np.ndarray:
     first = vectors[pairs["first_row"].to_numpy()]
     second = vectors[pairs["second_row"].to_numpy()]
     columns = [
-        paired_cosines(first, second),
+        paired(prepare(first, "cosine"), prepare(second, "cosine"), "cosine"),
         1 - pairwise.paired_cosine_distances(first, second),
         -pairwise.paired_manhattan_distances(first, second),
         -pairwise.paired_euclidean_distances(first, second),
@@ -134,6 +141,11 @@ def best_threshold(
     accuracies = np.r_[mass[labels[order] == 0].sum(), right[last]]
     best = int(np.argmax(accuracies > accuracies.max() - 1e-12))
     return float(thresholds[best]), float(accuracies[best])
+
+
+def _named(metric: str, own: str) -> str:
+    """Return a metric by the model's own similarity under the name of that similarity."""
+    return metric.replace("similarity_", f"{own}_") if own != "cosine" else metric
 
 
 def _metric(name: str, observations: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from mteblite_assets.outcomes.cells import cells_of, mean_of_cells, unknown_metric
 from mteblite_assets.outcomes.scoring import PoolScore
-from mteblite_assets.outcomes.similarity import cosine_blocks, unit_rows
+from mteblite_assets.outcomes.similarity import blocks, paired, prepare
 from mteblite_assets.pools.pool import Pool
 from mteblite_assets.pools.retrieval import SUBQUERIES
 
@@ -31,14 +31,16 @@ AREAS = ("auprc", "auprc_trapezoid")
 """Area under the precision-recall curve over all (query, candidate) pairs of a cell: average
 precision as scikit-learn defines it, and the trapezoidal area, which interpolates and is larger."""
 
-CANDIDATES_AT_ONCE = 16_384
-"""(query, document) pairs scored together: at 1,024 dimensions, 2 x 134 MB in float64."""
-
 Ranking = dict[str, float]
 
 
-def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
+def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:
     """Return the main metric of each query in [0, 1], and the score.
+
+    Args:
+        pool: the pool.
+        vectors: (n_texts, dim).
+        similarity: the model's own, by which mteb searches.
 
     Raises:
         ValueError: a metric is none of `<MEASURES or mrr>_at_<k>`, `accuracy` or AREAS.
@@ -48,7 +50,7 @@ def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
     names = [name for name in dict.fromkeys([main, *extra]) if name not in AREAS]
     parsed = {name: _parse(name, main, str(pool.meta["task"])) for name in names}
     depth = max(k for _, k in parsed.values())
-    rankings = rank(pool, vectors, depth)
+    rankings = rank(pool, vectors, depth, similarity)
     qrels = _judgements(pool)
     values = _values(parsed, pool.items["item_id"].tolist(), rankings, qrels)
     cells = list(cells_of(pool.items))
@@ -57,7 +59,7 @@ def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
         for name, column in values.items()
     }
     if set(AREAS).intersection(extra):
-        means.update(_areas(pool, rank(pool, vectors, None), qrels))
+        means.update(_areas(pool, rank(pool, vectors, None, similarity), qrels))
     return PoolScore(
         outcomes=values[main],
         pool_score=means[main],
@@ -65,7 +67,9 @@ def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
     )
 
 
-def rank(pool: Pool, vectors: np.ndarray, depth: int | None) -> dict[str, Ranking]:
+def rank(
+    pool: Pool, vectors: np.ndarray, depth: int | None, similarity: str = "cosine"
+) -> dict[str, Ranking]:
     """Return document scores by item: the best `depth` candidates and all that tie with the last.
 
     Sub-queries of an item are merged by the larger score, as mteb's `max_over_subqueries`.
@@ -74,13 +78,14 @@ def rank(pool: Pool, vectors: np.ndarray, depth: int | None) -> dict[str, Rankin
         pool: the pool.
         vectors: (n_texts, dim).
         depth: how many are needed; None: all candidates.
+        similarity: the model's own, as mteb searches by it.
     """
     protocol = pool.meta["protocol"]
     skipped = bool(protocol.get("skip_first_result"))
     # one more for a document that is its own query, one more for a first result to skip
     wanted = None if depth is None else depth + 2
     merged: dict[str, Ranking] = {}
-    for item, query, documents, scores in _candidates(pool, vectors):
+    for item, query, documents, scores in _candidates(pool, vectors, similarity):
         ranking = _best(documents, scores, wanted)
         if protocol.get("ignore_identical_ids"):
             ranking.pop(query, None)
@@ -93,27 +98,27 @@ def rank(pool: Pool, vectors: np.ndarray, depth: int | None) -> dict[str, Rankin
 
 
 def _candidates(
-    pool: Pool, vectors: np.ndarray
+    pool: Pool, vectors: np.ndarray, similarity: str
 ) -> Iterator[tuple[str, str, np.ndarray, np.ndarray]]:
-    """Yield item, query id, (n,) document ids and (n,) float32 cosines of every query."""
+    """Yield item, query id, (n,) document ids and (n,) float32 similarities of every query."""
     own = {key: part["doc_id"].to_numpy() for key, part in _by_query(pool.frames["candidates"])}
     for key, queries in pool.frames["queries"].groupby(["split", "hf_subset"], sort=True):
         documents = pool.frames["documents"]
         here = (documents["split"] == key[0]) & (documents["hf_subset"] == key[1])
         documents = documents[here.to_numpy()]
         ids, shared = documents["doc_id"].to_numpy(), documents["shared"].to_numpy(dtype=bool)
-        unit = unit_rows(vectors[documents["document_row"].to_numpy()])
+        compared = prepare(vectors[documents["document_row"].to_numpy()], similarity)
         row_of = pd.Series(np.arange(len(ids)), index=ids)
-        sources = unit_rows(vectors[queries["query_row"].to_numpy()])
+        sources = prepare(vectors[queries["query_row"].to_numpy()], similarity)
         names = list(zip(queries["item_id"], queries["query_id"], strict=True))
         lists = [row_of.loc[own[name]].to_numpy() if name in own else _NONE for name in names]
-        scores = _listed_cosines(sources, unit, lists)
-        for rows, cosines in cosine_blocks(sources, unit[shared]):
+        scores = _listed(sources, compared, lists, similarity)
+        for rows, found in blocks(sources, compared[shared], similarity):
             for offset, number in enumerate(range(rows.start, rows.stop)):
                 yield (
                     *names[number],
                     np.concatenate([ids[shared], ids[lists[number]]]),
-                    np.concatenate([cosines[offset], scores[number]]),
+                    np.concatenate([found[offset], scores[number]]),
                 )
 
 
@@ -126,18 +131,14 @@ def _by_query(frame: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFra
         yield (str(item), str(query)), part
 
 
-def _listed_cosines(
-    sources: np.ndarray, documents: np.ndarray, lists: list[np.ndarray]
+def _listed(
+    sources: np.ndarray, documents: np.ndarray, lists: list[np.ndarray], similarity: str
 ) -> list[np.ndarray]:
-    """Return the float32 cosines of each source to the documents of its own list."""
+    """Return the float32 similarities of each source to the documents of its own list."""
     sizes = [len(rows) for rows in lists]
     first = np.repeat(np.arange(len(lists)), sizes)
     second = np.concatenate(lists) if lists else _NONE
-    flat = np.empty(len(second), dtype=np.float32)
-    for start in range(0, len(second), CANDIDATES_AT_ONCE):
-        part = slice(start, start + CANDIDATES_AT_ONCE)
-        flat[part] = np.einsum("ij,ij->i", sources[first[part]], documents[second[part]])
-    return np.split(flat, np.cumsum(sizes)[:-1])
+    return np.split(paired(sources, documents, similarity, first, second), np.cumsum(sizes)[:-1])
 
 
 def _best(documents: np.ndarray, scores: np.ndarray, number: int | None) -> Ranking:

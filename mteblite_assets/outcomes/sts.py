@@ -22,10 +22,15 @@ METRICS = (
 )
 
 
-def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
+def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:
     """Return outcomes 1 - |percentile of cosine - percentile of gold| in [0, 1], and the score.
 
     Percentiles are mid-ranks within the cell, (rank - 1/2) / n.
+
+    Args:
+        pool: the pool.
+        vectors: (n_texts, dim).
+        similarity: the model's own, behind the metrics `spearman` and `pearson`.
 
     Raises:
         ValueError: the main metric is none of METRICS.
@@ -43,7 +48,10 @@ def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
         outcomes[rows] = 1 - np.abs(percentiles(cosine[rows]) - percentiles(gold[rows]))
     values = {
         name: mean_of_cells(
-            [_correlation(name, first[rows], second[rows], gold[rows]) for rows in cells]
+            [
+                _correlation(_named(name, similarity), first[rows], second[rows], gold[rows])
+                for rows in cells
+            ]
         )
         for name in names
     }
@@ -114,16 +122,23 @@ def _similarity(name: str, first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
     if name == "cosine":
         return np.asarray(1 - pairwise.paired_cosine_distances(first, second))
+    if name == "dot":
+        return np.asarray(np.vecdot(first, second))
     if name == "manhattan":
         return np.asarray(-pairwise.paired_manhattan_distances(first, second))
     return np.asarray(-pairwise.paired_euclidean_distances(first, second))
+
+
+def _named(metric: str, own: str) -> str:
+    """Return a metric with its similarity: bare names are by the model's own."""
+    return metric if "_" in metric else f"{own}_{metric}"
 
 
 def _correlation(metric: str, first: np.ndarray, second: np.ndarray, gold: np.ndarray) -> float:
     from scipy import stats
 
     similarity, _, kind = metric.rpartition("_")
-    values = _similarity(similarity or "cosine", first, second)
+    values = _similarity(similarity, first, second)
     if len(gold) < 2 or np.ptp(gold) == 0 or np.ptp(values) == 0:
         return float("nan")
     function = stats.spearmanr if kind == "spearman" else stats.pearsonr

@@ -12,7 +12,7 @@ import pandas as pd
 
 from mteblite_assets.outcomes.cells import cells_of, mean_of_cells, unknown_metric
 from mteblite_assets.outcomes.scoring import PoolScore
-from mteblite_assets.outcomes.similarity import unit_rows
+from mteblite_assets.outcomes.similarity import blocks, prepare
 from mteblite_assets.pools.pool import Pool
 
 METRICS = (
@@ -25,8 +25,13 @@ METRICS = (
 )
 
 
-def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
+def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:
     """Return per document the correlation in [-1, 1], NaN where undefined, and the score.
+
+    Args:
+        pool: the pool.
+        vectors: (n_texts, dim).
+        similarity: the model's own, behind the metrics `spearman` and `pearson`.
 
     Raises:
         ValueError: the main metric is none of METRICS.
@@ -35,7 +40,7 @@ def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
     for name in names:
         if name not in METRICS:
             raise unknown_metric(str(pool.meta["task"]), name, METRICS)
-    table = _correlations(pool, vectors, names)
+    table = _correlations(pool, vectors, names, similarity)
     means = {
         name: mean_of_cells([_mean(table[name].to_numpy()[rows]) for rows in cells_of(pool.items)])
         for name in names
@@ -52,11 +57,12 @@ def _mean(values: np.ndarray) -> float:
     return float(np.mean(defined)) if len(defined) else float("nan")
 
 
-def _correlations(pool: Pool, vectors: np.ndarray, names: list[str]) -> pd.DataFrame:
-    """Return one row per item of the pool, one column per metric."""
+def _correlations(pool: Pool, vectors: np.ndarray, names: list[str], own: str) -> pd.DataFrame:
+    """Return one row per item of the pool, one column per metric; `own` is for bare names."""
     from scipy import stats
 
-    unit = unit_rows(vectors)
+    kinds = sorted({"cosine", "dot", own})
+    prepared = {kind: prepare(vectors, kind) for kind in kinds}
     human = {
         item: frame["text_row"].to_numpy()
         for item, frame in pool.frames["human"].groupby("item_id")
@@ -66,19 +72,20 @@ def _correlations(pool: Pool, vectors: np.ndarray, names: list[str]) -> pd.DataF
     for item in pool.items["item_id"]:
         rows = machine[item]["text_row"].to_numpy()
         relevance = machine[item]["relevance"].to_numpy(dtype=float)
-        scores = {
-            "cosine": (unit[rows] @ unit[human[item]].T).astype(np.float32).max(axis=1),
-            "dot": _dots(vectors[rows], vectors[human[item]]),
-        }
-        skipped = any(len(set(v.tolist())) == 1 for v in (relevance, *scores.values()))
+        references = human[item]
+        scores = {kind: _best(rows, references, prepared[kind], kind) for kind in kinds}
+        skipped = any(
+            len(set(v.tolist())) == 1 for v in (relevance, scores["cosine"], scores["dot"])
+        )
         for name in names:
             similarity, _, kind = name.rpartition("_")
             function = stats.spearmanr if kind == "spearman" else stats.pearsonr
-            values = scores[similarity or "cosine"]
+            values = scores[similarity or own]
             found[name].append(np.nan if skipped else float(function(relevance, values)[0]))
     return pd.DataFrame(found)
 
 
-def _dots(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    wide = first.astype(np.float64) @ second.astype(np.float64).T
-    return np.asarray(wide.astype(np.float32).max(axis=1))
+def _best(rows: np.ndarray, references: np.ndarray, vectors: np.ndarray, kind: str) -> np.ndarray:
+    """Return each row's largest similarity to a reference."""
+    found = [block.max(axis=1) for _, block in blocks(vectors[rows], vectors[references], kind)]
+    return np.concatenate(found)

@@ -4,16 +4,17 @@ Scores are Lucene's variant of Okapi BM25 (its idf, log(1 + (N - df + .5)/(df + 
 negative), k1 = 0.9 and b = 0.4 as in the published method, computed eagerly per posting as in
 BM25S (arXiv 2407.03618) and equal to `bm25s.BM25(method="lucene")` on the same tokens. They are
 computed here, not by bm25s, because its indexer holds every document's tokens as Python lists
-and breaks ties by row: here documents pass in batches, memory is 8 bytes per distinct term of a
-document, and ties go to the smallest document id.
+and breaks ties by row: here documents pass in batches, a distinct term of a document takes 8
+bytes (18 while indexing), and ties go to the smallest document id.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,18 +48,27 @@ class Index:
             b: weight of document length.
         """
         self.vocabulary: dict[str, int] = {}
-        terms, rows, counts, lengths = self._postings(batches)
-        self.n_documents = len(lengths)
-        order = np.argsort(terms, kind="stable")
-        self._documents = rows[order]
-        frequencies = np.bincount(terms, minlength=len(self.vocabulary))
+        counted, lengths = self._count(batches)
+        self.n_documents = n = len(lengths)
+        frequencies = np.zeros(len(self.vocabulary), dtype=np.int64)
+        for part in counted:
+            frequencies += np.bincount(part.terms, minlength=len(frequencies))
         self._starts = np.concatenate([[0], np.cumsum(frequencies)])
-        n = self.n_documents
+        self._documents = np.empty(self._starts[-1], dtype=np.int32)
+        self._scores = np.empty(self._starts[-1], dtype=np.float32)
         idf = np.log1p((n - frequencies + 0.5) / (frequencies + 0.5)).astype(np.float32)
         mean_length = max(lengths.mean(), 1e-9) if n else 1.0
         norms = (k1 * (1 - b + b * lengths / mean_length)).astype(np.float32)
-        tf = counts[order].astype(np.float32)
-        self._scores = np.repeat(idf, frequencies) * (tf / (tf + norms[self._documents]))
+        free = self._starts[:-1].copy()
+        while counted:  # each batch goes as its postings move into place: half the memory
+            part = counted.popleft()
+            terms, starts, runs = np.unique(part.terms, return_index=True, return_counts=True)
+            within = np.arange(len(part.terms)) - np.repeat(starts, runs)
+            places = np.repeat(free[terms], runs) + within
+            self._documents[places] = part.rows
+            tf = part.counts.astype(np.float32)
+            self._scores[places] = idf[part.terms] * (tf / (tf + norms[part.rows]))
+            free[terms] += runs
         self._limits = np.zeros(len(self.vocabulary), dtype=np.float32)
         if len(self._scores):
             self._limits = np.maximum.reduceat(self._scores, self._starts[:-1])
@@ -87,21 +97,29 @@ class Index:
         repeats = Counter(t for t in tokenize(query) if t in self.vocabulary)
         terms = sorted(repeats, key=lambda t: (len(self._rows_of(self.vocabulary[t])), t))
         limits = [repeats[t] * float(self._limits[self.vocabulary[t]]) for t in terms]
-        rows, scores = np.empty(0, dtype=np.int32), np.empty(0)
+        total = np.zeros(self.n_documents)
+        rows = np.empty(0, dtype=np.int64)
         for rank, term in enumerate(terms):
-            code, times = self.vocabulary[term], repeats[term]
-            listed, values = self._rows_of(code), times * self._scores_of(code).astype(float)
-            if len(rows) > number and _nth(scores, number) > sum(limits[rank:]) * 1.0001:
+            code = self.vocabulary[term]
+            listed, values = self._rows_of(code), repeats[term] * self._scores_of(code)
+            rest = sum(limits[rank:]) * 1.0001
+            if (
+                len(rows) > number
+                and sum(limits[:rank]) > rest
+                and _nth(total[rows], number) > rest
+            ):
                 found = np.minimum(np.searchsorted(listed, rows), len(listed) - 1)
-                scores = scores + np.where(listed[found] == rows, values[found], 0.0)
+                total[rows] += np.where(listed[found] == rows, values[found], 0)
             else:
-                rows, scores = _merge(rows, scores, listed, values)
+                total[listed] += values
+                few = len(rows) + len(listed) < self.n_documents // 16
+                rows = np.union1d(rows, listed) if few else np.flatnonzero(total)
         # float32 again: documents of one score tie whatever their last digits
-        final = scores.astype(np.float32)
+        final = total[rows].astype(np.float32)
         if len(rows) > number:
             kept = final >= _nth(final, number)
             rows, final = rows[kept], final[kept]
-        order = sorted(range(len(rows)), key=lambda i: (-final[i], ids[rows[i]], rows[i]))
+        order = sorted(range(len(rows)), key=lambda i: (-final[i], ids[int(rows[i])], rows[i]))
         return [int(rows[i]) for i in order[:number]]
 
     def _rows_of(self, code: int) -> np.ndarray:
@@ -110,10 +128,10 @@ class Index:
     def _scores_of(self, code: int) -> np.ndarray:
         return self._scores[self._starts[code] : self._starts[code + 1]]
 
-    def _postings(
-        self, batches: Iterable[Sequence[str]]
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        terms, rows, counts, lengths = [], [], [], []
+    def _count(self, batches: Iterable[Sequence[str]]) -> tuple[deque[_Postings], np.ndarray]:
+        """Return the term counts of each batch, by term, and the (n_documents,) lengths."""
+        counted: deque[_Postings] = deque()
+        lengths = [np.zeros(0, dtype=np.int64)]
         first = 0
         for batch in batches:
             tokens = [tokenize(text) for text in batch]
@@ -123,29 +141,28 @@ class Index:
                 [add(t, len(self.vocabulary)) for document in tokens for t in document],
                 dtype=np.int64,
             )
-            pairs = (np.repeat(np.arange(len(batch)), sizes) << 32) | codes
+            pairs = (codes << 32) | np.repeat(np.arange(first, first + len(batch)), sizes)
             distinct, repeats = np.unique(pairs, return_counts=True)
-            terms.append((distinct & 0xFFFFFFFF).astype(np.int32))
-            rows.append((first + (distinct >> 32)).astype(np.int32))
-            counts.append(np.minimum(repeats, 65_535).astype(np.uint16))
+            counted.append(
+                _Postings(
+                    terms=(distinct >> 32).astype(np.int32),
+                    rows=(distinct & 0xFFFFFFFF).astype(np.int32),
+                    counts=np.minimum(repeats, 65_535).astype(np.uint16),
+                )
+            )
             lengths.append(sizes)
             first += len(batch)
-        parts = (terms, rows, counts, lengths)
-        joined = [np.concatenate(p) if p else np.array([], dtype=np.int64) for p in parts]
-        return joined[0], joined[1], joined[2], joined[3]
+        return counted, np.concatenate(lengths)
+
+
+class _Postings(NamedTuple):
+    """Term, document row and count of each distinct (term, document) of a batch, by term."""
+
+    terms: np.ndarray
+    rows: np.ndarray
+    counts: np.ndarray
 
 
 def _nth(scores: np.ndarray, number: int) -> float:
     """Return the `number`-th largest score."""
     return float(np.partition(scores, len(scores) - number)[len(scores) - number])
-
-
-def _merge(
-    rows: np.ndarray, scores: np.ndarray, more_rows: np.ndarray, more_scores: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the union of two sorted lists of rows, scores added where both have a row."""
-    joined, inverse = np.unique(np.concatenate([rows, more_rows]), return_inverse=True)
-    total = np.bincount(
-        inverse, weights=np.concatenate([scores, more_scores]), minlength=len(joined)
-    )
-    return joined.astype(np.int32), total

@@ -35,7 +35,7 @@ def predict_held_out(
     k_by_task: Mapping[str, int],
     protocol: str,
     seed: int,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
     *,
     refits: dict[str, TaskRefits] | None = None,
     statistic: Statistic = set_statistic,
@@ -50,7 +50,7 @@ def predict_held_out(
         k_by_task: items to select per task.
         protocol: `family_lomo` or `model_lomo`.
         seed: enters every random draw; use the one the release is made with.
-        progress: called with a line of text after each task.
+        progress: called with (tasks done, all tasks) after each task.
         refits: pass the same dict to several calls (protocols, variants) to share their work.
         statistic: the official set statistic.
         response_model: see `fit_items`.
@@ -87,7 +87,7 @@ def predict_held_out(
             for fold in folds:
                 blocks += _predict_fold(shared[evidence.task], fold, choices)
             if progress is not None:
-                progress(f"{protocol}: {evidence.task} done, {done} of {len(evidences)} tasks")
+                progress(done, len(evidences))
     if not blocks:
         return pd.DataFrame(columns=COLUMNS)
     frame = pd.concat(blocks, ignore_index=True).assign(protocol=protocol)

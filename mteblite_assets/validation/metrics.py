@@ -75,7 +75,11 @@ def _target_metrics(
 def score_matrices(
     part: pd.DataFrame, tasks: list[str]
 ) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Per variant the (n_models, n_tasks) predicted and actual scores, and each model's fold."""
+    """Return by variant the predicted and actual scores (n_models, n_tasks) and models' folds.
+
+    Rows of tasks that are not asked for are left out.
+    """
+    part = part[part["task"].isin(tasks)]
     model, models = pd.factorize(part["model"], sort=True)
     variant, variants = pd.factorize(part["variant"], sort=True)
     task = pd.Index(tasks).get_indexer(pd.Index(part["task"]))

@@ -77,6 +77,23 @@ def test_half_widths_cover_every_target_and_aggregates_are_narrower(widths):
     assert (widths["n_families"] == 13).all()
 
 
+def test_half_widths_of_some_tasks_ignore_the_others(evidences):
+    frame = predict_held_out(
+        [reference(e) for e in evidences],
+        ["pool/mean"],
+        dict.fromkeys(TYPES, 20),
+        "family_lomo",
+        0,
+        statistic=mean_statistic,
+    )
+    some = interval_half_widths(frame, {"A": "Retrieval", "B": "Retrieval"}, "pool/mean")
+    everything = interval_half_widths(frame, TYPES, "pool/mean")
+    expected = everything.set_index("target")["half_width"]
+    for target, half in zip(some["target"], some["half_width"], strict=True):
+        if ":" in target:
+            assert half == expected[target]
+
+
 def test_half_widths_of_an_unknown_variant_are_an_error():
     frame = pd.DataFrame({"protocol": ["family_lomo"], "variant": ["pool/mean"]})
     with pytest.raises(ValueError, match="variant 'x/y/z'; there are: pool/mean"):

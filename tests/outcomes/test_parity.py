@@ -33,17 +33,26 @@ def _vector(text: str) -> np.ndarray:
     return np.sum(draws, axis=0).astype(np.float32)
 
 
-def _encoder() -> Any:
+def _encoder(similarity: str = "cosine") -> Any:
     import mteb
     from mteb.models.abs_encoder import AbsEncoder
+    from mteb.models.model_meta import ScoringFunction
+    from mteb.similarity_functions import select_similarity
 
     class WordEncoder(AbsEncoder):
         def __init__(self) -> None:
             meta = mteb.get_model_meta("mteb/baseline-random-encoder")
-            self.mteb_model_meta = meta.model_copy(update={"name": "tests/words"})
+            function = ScoringFunction(similarity)
+            self.mteb_model_meta = meta.model_copy(
+                update={"name": "tests/words", "similarity_fn_name": function}
+            )
 
         def encode(self, inputs: Any, **_: Any) -> np.ndarray:
             return np.stack([_vector(text) for batch in inputs for text in batch["text"]])
+
+        def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
+            name = self.mteb_model_meta.similarity_fn_name
+            return select_similarity(embeddings1, embeddings2, name)
 
     return WordEncoder()
 
@@ -317,3 +326,20 @@ def test_whole_pool_scores_as_mteb_does(name: str) -> None:
         items = pool.items[known]
         cells = items.assign(outcome=score.outcomes[known]).groupby(["split", "hf_subset"])
         assert cells["outcome"].mean().mean() == pytest.approx(score.pool_score, abs=6e-6)
+
+
+@pytest.mark.parametrize("similarity", ["dot", "euclidean"])
+@pytest.mark.parametrize("name", ["retrieval", "reranking", "bitext"])
+def test_search_is_by_the_similarity_of_the_model(name: str, similarity: str) -> None:
+    import mteb
+
+    from mteblite_assets.outcomes import bitext_mining, retrieval
+
+    pool = _pool(TASKS[name])
+    vectors = np.stack([_vector(text) for text in pool.texts["text"]])
+    module = bitext_mining if name == "bitext" else retrieval
+    score = module.score_pool(pool, vectors, similarity=similarity)
+    model = _encoder(similarity)
+    result = mteb.evaluate(model, TASKS[name](), cache=None, show_progress_bar=False)
+    assert score.pool_score == pytest.approx(result.task_results[0].get_score(), abs=1e-6)
+    assert score.pool_score != module.score_pool(pool, vectors).pool_score

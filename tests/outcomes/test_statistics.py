@@ -114,6 +114,18 @@ def test_clusters_that_are_the_labels_score_one() -> None:
     assert set_statistic("Clustering", noise, lone, np.full(8, 1 / 8)) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("kind", ["STS", "PairClassification", "Clustering"])
+def test_set_statistics_do_not_depend_on_order(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    observations = rng.normal(size=(40, 5))
+    frame = items(40, gold=rng.integers(0, 2, 40), stratum=[f"l{n % 5}" for n in range(40)])
+    weights = rng.uniform(0.1, 1, 40)
+    order = rng.permutation(40)
+    straight = set_statistic(kind, observations, frame, weights)
+    mixed = set_statistic(kind, observations[order], frame.iloc[order], weights[order])
+    assert straight == pytest.approx(mixed, abs=1e-12)
+
+
 def test_set_statistics_are_means_over_subsets() -> None:
     rng = np.random.default_rng(0)
     gold, cosine = rng.normal(size=20), rng.normal(size=(20, 1))
@@ -191,7 +203,7 @@ def test_a_document_that_is_the_query_can_be_ignored() -> None:
 @pytest.mark.parametrize("metric", ["nonsense", "ndcg_at_x", "paired_accuracy"])
 def test_unknown_metrics_are_named(metric: str) -> None:
     pool, vectors = search([1, 0], metric)
-    with pytest.raises(ValueError, match=f"T: main score '{metric}' is not supported"):
+    with pytest.raises(ValueError, match=f"T: metric '{metric}' is not supported"):
         score_pool(pool, vectors)
 
 

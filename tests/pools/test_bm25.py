@@ -6,7 +6,7 @@ import bm25s
 import numpy as np
 import pytest
 
-from mteblite_assets.pools.bm25 import B, K1, Index, tokenize
+from mteblite_assets.pools.bm25 import K1, B, Index, tokenize
 
 
 def test_scores_are_those_of_bm25s() -> None:

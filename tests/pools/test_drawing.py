@@ -222,7 +222,7 @@ def test_restriction_keeps_the_observations_of_its_items(kind: str) -> None:
 
 def test_restriction_to_an_unknown_item_is_refused() -> None:
     pool = draw_pool(task("STS"), CAPS)
-    with pytest.raises(ValueError, match="'nothing'.*pool of 24 items"):
+    with pytest.raises(ValueError, match=r"'nothing'.*pool of 24 items"):
         restrict(pool, ["nothing"])
 
 

@@ -38,7 +38,7 @@ def test_proportional_split_is_exact_and_fair(total: int) -> None:
     sizes = split_proportionally(strata, total)
     assert sum(sizes.values()) == min(total, 100)
     assert all(sizes[key] <= strata[key] for key in strata)
-    if 4 <= total:
+    if total >= 4:
         assert min(sizes.values()) >= 1
     if total <= 100:
         assert all(abs(sizes[key] - total * strata[key] / 100) <= 2 for key in strata)

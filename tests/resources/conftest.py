@@ -16,7 +16,11 @@ DOCUMENTS = [f"word{i} word{i + 1} word{i + 2}" for i in range(12)]
 
 
 def _static_folder(
-    folder: Path, seed: int = 0, dim: int = 8, prompts: dict[str, str] | None = None
+    folder: Path,
+    seed: int = 0,
+    dim: int = 8,
+    prompts: dict[str, str] | None = None,
+    default_prompt: str | None = None,
 ) -> Path:
     """Save a static model; words are rows of random weights, so a mean of words is its text."""
     from sentence_transformers import SentenceTransformer
@@ -28,9 +32,10 @@ def _static_folder(
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     weights = np.random.default_rng(seed).normal(size=(len(vocabulary), dim)).astype(np.float32)
     module = StaticEmbedding(tokenizer, embedding_weights=weights)
-    SentenceTransformer(modules=[module], prompts=prompts, device="cpu").save(
-        str(folder), create_model_card=False
+    model = SentenceTransformer(
+        modules=[module], prompts=prompts, default_prompt_name=default_prompt, device="cpu"
     )
+    model.save(str(folder), create_model_card=False)
     return folder
 
 
@@ -65,7 +70,7 @@ def _bert_folder(folder: Path, max_seq_length: int = 16) -> Path:
 
 @pytest.fixture(scope="session")
 def static_folder() -> Callable[..., Path]:
-    """`static_folder(folder, seed=0, dim=8, prompts=None)` saves a static model."""
+    """`static_folder(folder, seed, dim, prompts, default_prompt)` saves a static model."""
     return _static_folder
 
 

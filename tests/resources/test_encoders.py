@@ -45,13 +45,14 @@ def by_mteb(folder: Path, texts: list[str], task: Any, prompt_type: Any) -> np.n
 
 
 @pytest.mark.parametrize(
-    "prompts",
+    ("prompts", "default"),
     [
-        None,
-        PROMPTS,
-        {"query": "query : ", "passage": "passage : "},
-        {"STS": "query : "},
-        {"TinySTS-query": "word7 ", "query": "query : "},
+        (None, None),
+        (PROMPTS, None),
+        (PROMPTS, "query"),
+        ({"query": "query : ", "passage": "passage : "}, None),
+        ({"STS": "query : "}, None),
+        ({"TinySTS-query": "word7 ", "query": "query : "}, None),
     ],
 )
 @pytest.mark.parametrize("kind", ["query", "document", ""])
@@ -60,11 +61,12 @@ def test_prompts_are_those_of_mteb(
     static_folder: Callable[..., Path],
     tiny_tasks: Any,
     prompts: dict[str, str] | None,
+    default: str | None,
     kind: str,
 ) -> None:
     from mteb.types import PromptType
 
-    folder = static_folder(tmp_path / "m", prompts=prompts)
+    folder = static_folder(tmp_path / "m", prompts=prompts, default_prompt=default)
     task = tiny_tasks.sts.metadata
     encoder = opened(tmp_path / "home", folder)
     expected = by_mteb(folder, TEXTS, task, PromptType(kind) if kind else None)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from mteblite_resources import model_identity
 from mteblite_resources.model_identity import identify, result_revision
@@ -18,7 +18,8 @@ from mteblite_resources.model_spec import ModelSpec
 
 def checkpoint(folder: Path, value: float = 0.0) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    save_file({"w": np.full(4, value, np.float32)}, folder / "model.safetensors")
+    # In place, with the inode that was there; safetensors' own `save_file` makes a new file.
+    (folder / "model.safetensors").write_bytes(save({"w": np.full(4, value, np.float32)}))
     (folder / "config.json").write_text("{}")
     return folder
 
@@ -33,7 +34,11 @@ def age(folder: Path) -> None:
         os.utime(file, (1, 1))
 
 
-def test_overwritten_in_place_is_another_model(tmp_path: Path) -> None:
+def test_overwritten_in_place_is_another_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Hashes are kept at once, as of files that have not changed for a while.
+    monkeypatch.setattr(model_identity, "_SETTLED_NS", -1)
     folder = checkpoint(tmp_path / "m", 1.0)
     before = identify(spec(folder), tmp_path / "home")
     state = (folder / "model.safetensors").stat()
@@ -131,6 +136,19 @@ def test_unusable_folders_say_what_is_wrong(tmp_path: Path) -> None:
     )
     with pytest.raises(ValueError, match=r"missing.*model-2"):
         identify(spec(sharded), home)
+
+
+def test_an_unknown_hub_name_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from huggingface_hub import HfApi
+
+    def refused(*_: object, **__: object) -> None:
+        raise ConnectionError("nobody there")
+
+    monkeypatch.setattr(HfApi, "model_info", refused)
+    with pytest.raises(ValueError, match=r"'nobody/nothing' is not in mteb's registry.*revision:"):
+        identify(ModelSpec("nobody/nothing", "f"), tmp_path)
 
 
 def test_a_damaged_cache_costs_only_time(tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def test_an_aggregate_is_replaced_by_its_members() -> None:
     assert len(names) == len(set(names)) == 55 + 12
     assert "CQADupstackRetrieval" not in names
     assert "CQADupstackUnixRetrieval" in names
-    with pytest.raises(ValueError, match="aggregate.*CQADupstackAndroidRetrieval"):
+    with pytest.raises(ValueError, match=r"aggregate.*CQADupstackAndroidRetrieval"):
         TASKS.describe("CQADupstackRetrieval")
 
 

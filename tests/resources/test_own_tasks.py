@@ -154,7 +154,7 @@ def test_changed_files_are_other_data(beir: Path) -> None:
     (beir / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n1\t008\t1\n")
     after = described(beir, "Retrieval")
     assert after.dataset_revision != before.dataset_revision
-    with pytest.raises(ValueError, match="OurSupportQA.*do not compare"):
+    with pytest.raises(ValueError, match=r"OurSupportQA.*do not compare"):
         TASKS.load(before)
 
 
@@ -204,5 +204,5 @@ def test_what_cannot_be_described(beir: Path) -> None:
         described(beir / "absent", "STS")
     with pytest.raises(ValueError, match="one subset, 'default'"):
         described(beir, "Retrieval", hf_subsets=["en"])
-    with pytest.raises(ValueError, match="STS12: .*give yours another name"):
+    with pytest.raises(ValueError, match=r"STS12: .*give yours another name"):
         TASKS.describe("STS12", path=beir, task_type="Retrieval")

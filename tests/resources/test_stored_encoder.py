@@ -110,6 +110,14 @@ def test_killed_run_keeps_chunks_and_continues_alike(
     assert dying.chunks[:2] + model.chunks == reference.chunks
 
 
+def test_chunks_do_not_depend_on_the_order_of_texts(tmp_path: Path) -> None:
+    first, model = stored(tmp_path / "a")
+    second, other = stored(tmp_path / "b")
+    first.vectors(TEXTS, TASK)
+    second.vectors(TEXTS[::-1], TASK)
+    assert model.chunks == other.chunks
+
+
 def test_a_damaged_shard_is_encoded_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     encoder, model = stored(tmp_path)
     before = encoder.vectors(TEXTS, TASK)

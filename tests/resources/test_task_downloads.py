@@ -43,7 +43,7 @@ def test_a_download_cut_short_is_tried_again(unseen: Any) -> None:
 def test_downloads_that_stay_short_name_task_and_data_set(unseen: Any) -> None:
     with (
         unseen.faulty(truncate=True),
-        pytest.raises(TaskDownloadError, match="BIOSSES: data set mteb/biosses-sts.*attempts: 2"),
+        pytest.raises(TaskDownloadError, match=r"BIOSSES: data set mteb/biosses-sts.*attempts: 2"),
     ):
         TASKS.load(TASKS.describe("BIOSSES"))
 
@@ -80,10 +80,10 @@ def test_a_damaged_file_is_fetched_again(unseen: Any) -> None:
 
 
 def test_a_data_set_that_the_hub_lacks_is_not_tried_again(hub: Any) -> None:
-    with pytest.raises(TaskDownloadError, match="STS14: data set mteb/sts14-sts.*attempts: 1"):
+    with pytest.raises(TaskDownloadError, match=r"STS14: data set mteb/sts14-sts.*attempts: 1"):
         TASKS.load(TASKS.describe("STS14"))
 
 
 def test_a_subset_that_the_hub_lacks_names_the_task(hub: Any) -> None:
-    with pytest.raises(ValueError, match="XNLI: mteb could not make the task from .*mteb/xnli"):
+    with pytest.raises(ValueError, match=r"XNLI: mteb could not make the task from .*mteb/xnli"):
         TASKS.load(TASKS.describe("XNLI", hf_subsets=["de"]))

@@ -50,6 +50,11 @@ class RunningModel(Protocol):
         """Return what mteb would compute for this model."""
         ...
 
+    @property
+    def similarity_name(self) -> str:
+        """The function's name; `cosine` for a model with a function of its own."""
+        ...
+
     def close(self) -> None:
         """Forget the weights."""
         ...
@@ -105,6 +110,11 @@ class PackagedRunning:
         from mteb.similarity_functions import cos_sim, pairwise_cos_sim
 
         return pairwise_cos_sim(a, b) if pairwise else cos_sim(a, b)
+
+    @property
+    def similarity_name(self) -> str:
+        """See `RunningModel.similarity_name`."""
+        return "cosine"
 
     def close(self) -> None:
         """See `RunningModel.close`."""
@@ -179,6 +189,11 @@ class MtebRunning:
         if pairwise:
             return SimilarityFunction.to_similarity_pairwise_fn(name)(a, b)
         return SimilarityFunction.to_similarity_fn(name)(a, b)
+
+    @property
+    def similarity_name(self) -> str:
+        """See `RunningModel.similarity_name`."""
+        return str(self._read_facts()["similarity"] or "cosine")
 
     def close(self) -> None:
         """See `RunningModel.close`."""

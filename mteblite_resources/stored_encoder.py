@@ -147,6 +147,11 @@ class StoredEncoder:
         return self._model.similarity(embeddings1, embeddings2, pairwise=True)
 
     @property
+    def similarity_name(self) -> str:
+        """How mteb compares this model's vectors: `cosine`, `dot`, `euclidean` or `manhattan`."""
+        return self._model.similarity_name
+
+    @property
     def mteb_model_meta(self) -> ModelMeta:
         """Metadata for mteb, under this model's own name and result revision."""
         from mteb.models.model_implementations import MODEL_REGISTRY

@@ -8,7 +8,7 @@ from mteblite_assets.calibrations.fitted_task import calibrate_task
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import Work
-from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of
+from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of, suite_task_of
 from mteblite_assets.item_parameters.fitting import fit_from_tables
 
 
@@ -28,7 +28,7 @@ from mteblite_assets.item_parameters.fitting import fit_from_tables
 )
 def calibrations(work: Work) -> Produced:
     """One row per (suite, task): estimator, slope, intercept and residual of the calibration."""
-    task = work.rows("suites.suite_tasks").set_index("task").loc[work.key["task"]]
+    task = suite_task_of(work, work.key["task"])
     fit = fit_from_tables(
         work.rows("item_parameters.item_parameters"), work.rows("item_parameters.abilities")
     )

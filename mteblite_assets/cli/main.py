@@ -285,5 +285,6 @@ def _set_up_logging(quiet: bool) -> None:
     progress.handlers[:] = [handler]
     progress.setLevel(logging.WARNING if quiet else logging.INFO)
     progress.propagate = False
+    logging.getLogger("dagster.builtin").setLevel(logging.WARNING)
     for noisy in ("mteb", "datasets", "sentence_transformers", "httpx", "huggingface_hub"):
         logging.getLogger(noisy).setLevel(logging.ERROR)

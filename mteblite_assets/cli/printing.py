@@ -39,7 +39,7 @@ def emit(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
 
 def emit_frame(frame: pd.DataFrame, as_json: bool) -> None:
     """Print a frame as a JSON list of objects or as a table."""
-    emit(frame.to_dict("records"), as_json)
+    emit(records(frame), as_json)
     if not as_json and frame.empty:
         click.echo("(no rows; columns: " + ", ".join(map(str, frame.columns)) + ")")
 
@@ -115,7 +115,12 @@ def print_suite(session: Session, suite: str) -> None:
 
 def _percent(frame: pd.DataFrame, columns: tuple[str, ...]) -> list[dict[str, Any]]:
     scaled = frame.assign(**{c: (frame[c].astype(float) * 100).round(2) for c in columns})
-    return [{str(k): v for k, v in row.items()} for row in scaled.to_dict("records")]
+    return records(scaled)
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame as dicts."""
+    return [{str(k): v for k, v in row.items()} for row in frame.to_dict("records")]
 
 
 def _shown(value: Any) -> str:

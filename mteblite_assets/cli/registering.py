@@ -39,7 +39,7 @@ def add_model(
         model = SuiteModel(
             name=name,
             family=family or name,
-            role=role,  # type: ignore[arg-type]
+            role=role,
             path=str(Path(path).expanduser().absolute()) if path else None,
             prompts=_parse_prompts(prompts),
             **options,

@@ -106,8 +106,8 @@ def _score_reference(
 
 def _print(session: Session, name: str, suite: str, as_json: bool) -> None:
     query = session.bench.warehouse.query
-    tasks = query(TASKS, [suite, name]).to_dict("records")
-    total = query(SUITE, [suite, name]).to_dict("records")[0]
+    tasks = printing.records(query(TASKS, [suite, name]))
+    total = printing.records(query(SUITE, [suite, name]))[0]
     widths = query(TYPES, [suite]).set_index("target")["half_width"].to_dict()
     types = [
         {

@@ -1,1 +1,1 @@
-"""How stages become Dagster assets: declarations, keys, plans, and the one driver that runs them."""
+"""How stages become Dagster assets: declarations, keys, plans, and the driver that runs them."""

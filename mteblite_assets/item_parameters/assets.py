@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
@@ -15,10 +17,15 @@ EVIDENCE = ["suite_tasks", "pool_items", "outcome_matrix", "full_score_vectors",
 """Assets whose rows make up a task's evidence."""
 
 
+def suite_task_of(work: Work, task: str) -> dict[str, Any]:
+    """Return the row of `suites.suite_tasks` of one task of the work's suite."""
+    tasks = work.rows("suites.suite_tasks")
+    return {str(k): v for k, v in tasks[tasks["task"] == task].iloc[0].items()}
+
+
 def evidence_of(work: Work, task: str) -> TaskEvidence:
     """Assemble the evidence of one task of the work's suite from the rows it was handed."""
-    tasks = work.rows("suites.suite_tasks")
-    row = tasks[tasks["task"] == task].iloc[0].to_dict()
+    row = suite_task_of(work, task)
 
     def mine(table: str) -> pd.DataFrame:
         rows = work.rows(table)

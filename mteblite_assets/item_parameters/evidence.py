@@ -49,7 +49,10 @@ class TaskEvidence:
             "full_scores": self.full_scores.shape == (n_models,),
             "pool_scores": self.pool_scores.shape == (n_models,),
             "observations": self.observations is None
-            or (len(self.observations) == n_models and all(len(o) == n_items for o in self.observations)),
+            or (
+                len(self.observations) == n_models
+                and all(len(o) == n_items for o in self.observations)
+            ),
         }
         for name, fits in shapes.items():
             if not fits:
@@ -73,5 +76,7 @@ class TaskEvidence:
             outcomes=self.outcomes[rows],
             full_scores=self.full_scores[rows],
             pool_scores=self.pool_scores[rows],
-            observations=None if self.observations is None else tuple(self.observations[i] for i in rows),
+            observations=None
+            if self.observations is None
+            else tuple(self.observations[i] for i in rows),
         )

@@ -108,7 +108,7 @@ def _fitted_tasks(work: Work, tasks: pd.DataFrame) -> list[FittedTask]:
                 items=items,
                 selection=mine("selections.selected_items"),
                 item_parameters=mine("item_parameters.item_parameters"),
-                calibration={"task": row.task, **calibration.iloc[0].to_dict()},
+                calibration={str(k): v for k, v in calibration.iloc[0].items()},
             )
         )
     return fitted
@@ -147,7 +147,8 @@ def lite_scores(work: Work) -> Produced:
     release = work.rows("lite_scores.lite_suites")
     widths = work.rows("lite_scores.lite_suite_intervals")
     observed, fitted, counts = {}, [], {"n_texts": 0, "n_encoded": 0}
-    for row in release.sort_values("task").to_dict("records"):
+    for task_row in release.sort_values("task").to_dict("records"):
+        row = {str(k): v for k, v in task_row.items()}
         task = fitted_from_json(str(row["fitted"]))
         work.progress(f"scoring {task.task} on {len(task.selection)} items")
         observed[task.task] = _observe(work, row, task, counts)
@@ -190,4 +191,6 @@ def _observe(
     vectors = work.bench.embed(cut, encoder, work.bench.describe(entry))
     counts["n_texts"] += len(vectors)
     counts["n_encoded"] += encoder.counts.encoded - before
-    return observe_selection(task.kind, cut, vectors, task.selection)
+    return observe_selection(
+        task.kind, cut, vectors, task.selection, similarity=encoder.similarity_name
+    )

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
@@ -65,7 +66,9 @@ def item_outcomes(work: Work) -> Produced:
     pool = work.bench.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
     encoder = work.bench.encoder(work.model, work.bench.max_tokens(work.entry), work.progress)
     vectors = work.bench.embed(pool, encoder, work.bench.describe(work.entry))
-    scored = score_pool(pool, vectors)
+    # Threads cost more than they save on matrices of this size.
+    with threadpool_limits(limits=1):
+        scored = score_pool(pool, vectors, similarity=encoder.similarity_name)
     saved = "" if scored.observations is None else work.bench.save_array(scored.observations)
     outcomes = pd.DataFrame({"item_id": pool.items["item_id"], "outcome": scored.outcomes})
     score = {

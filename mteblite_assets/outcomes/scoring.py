@@ -45,12 +45,14 @@ class PoolScore:
     metrics: dict[str, float] = field(default_factory=dict)
 
 
-def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
+def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:
     """Score a model on a pool.
 
     Args:
         pool: the pool.
         vectors: (n_texts, dim) float32, row i is the vector of `pool.texts.text[i]`.
+        similarity: how mteb compares this model's vectors: `cosine`, `dot`, `euclidean` or
+            `manhattan`.
 
     Raises:
         ValueError: the vectors do not fit the pool's texts, or are not finite.
@@ -62,7 +64,8 @@ def score_pool(pool: Pool, vectors: np.ndarray) -> PoolScore:
         )
     if not np.isfinite(vectors).all():
         raise ValueError(f"{pool.meta['task']}: vectors hold NaN or infinite values")
-    return _module(pool.task_type).score_pool(pool, vectors)
+    scored: PoolScore = _module(pool.task_type).score_pool(pool, vectors, similarity=similarity)
+    return scored
 
 
 def observe(pool: Pool, vectors: np.ndarray) -> np.ndarray:

@@ -59,16 +59,22 @@ class Pool:
 
     @property
     def task_type(self) -> str:
-        """mteb's task type."""
+        """Mteb's task type."""
         return str(self.meta["task_type"])
 
     def pool_hash(self) -> str:
         """Return a content hash (16 hex digits): equal pools have equal hashes everywhere."""
         digest = hashlib.sha256(json.dumps(self.meta, sort_keys=True).encode())
-        for name, frame in [("texts", self.texts), ("items", self.items), *sorted(self.frames.items())]:
+        for name, frame in [
+            ("texts", self.texts),
+            ("items", self.items),
+            *sorted(self.frames.items()),
+        ]:
             digest.update(name.encode())
             digest.update(",".join(map(str, frame.columns)).encode())
-            digest.update(pd.util.hash_pandas_object(_hashable(frame), index=False).to_numpy().tobytes())
+            digest.update(
+                pd.util.hash_pandas_object(_hashable(frame), index=False).to_numpy().tobytes()
+            )
         return digest.hexdigest()[:16]
 
     def save(self, folder: Path) -> None:
@@ -111,7 +117,19 @@ class Pool:
 
 def _hashable(frame: pd.DataFrame) -> pd.DataFrame:
     """List-valued columns as text, so that pandas can hash them."""
-    listy = [c for c in frame.columns if frame[c].map(lambda v: isinstance(v, list | tuple) or hasattr(v, "tolist") and getattr(v, "ndim", 0) > 0).any()]
+    listy = [
+        c
+        for c in frame.columns
+        if frame[c]
+        .map(
+            lambda v: (
+                isinstance(v, list | tuple) or (hasattr(v, "tolist") and getattr(v, "ndim", 0) > 0)
+            )
+        )
+        .any()
+    ]
     if not listy:
         return frame
-    return frame.assign(**{c: frame[c].map(lambda v: json.dumps(list(v), default=str)) for c in listy})
+    return frame.assign(
+        **{c: frame[c].map(lambda v: json.dumps(list(v), default=str)) for c in listy}
+    )

@@ -87,7 +87,7 @@ def full_score_vectors(work: Work) -> Produced:
     rows = rows.sort_values("model", ignore_index=True)
     facts: dict[str, Any] = {"models": len(rows)}
     if len(rows):
-        best = rows.loc[rows["main_score"].idxmax()]
+        best = rows.iloc[int(rows["main_score"].argmax())]
         facts |= {
             "best": f"{best['model']} {best['main_score']:.4f}",
             "mean": round(float(rows["main_score"].mean()), 4),

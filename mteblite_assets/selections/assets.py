@@ -5,7 +5,7 @@ from __future__ import annotations
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import Work
-from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of
+from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of, suite_task_of
 from mteblite_assets.item_parameters.fitting import fit_from_tables
 from mteblite_assets.selections.registry import select
 
@@ -40,7 +40,7 @@ from mteblite_assets.selections.registry import select
 )
 def selected_items(work: Work) -> Produced:
     """One row per (suite, task, item_id): method, rank and weight of the K selected items."""
-    task = work.rows("suites.suite_tasks").set_index("task").loc[work.key["task"]]
+    task = suite_task_of(work, work.key["task"])
     evidence = evidence_of(work, work.key["task"])
     fit = fit_from_tables(
         work.rows("item_parameters.item_parameters"), work.rows("item_parameters.abilities")

@@ -231,4 +231,5 @@ def description_to_json(description: TaskDescription) -> dict[str, Any]:
 def description_from_json(value: Mapping[str, Any]) -> TaskDescription:
     """Return the description that `description_to_json` wrote."""
     tuples = {"splits", "hf_subsets", "metrics"}
-    return TaskDescription(**{k: tuple(v) if k in tuples else v for k, v in value.items()})
+    fields: dict[str, Any] = {k: tuple(v) if k in tuples else v for k, v in value.items()}
+    return TaskDescription(**fields)

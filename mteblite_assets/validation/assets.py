@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pandas as pd
 
 from mteblite_assets.calibrations.variant import Variant
@@ -70,7 +72,7 @@ def lomo_predictions(work: Work) -> Produced:
             k_by_task,
             protocol,
             seed,
-            progress=lambda done, total, p=protocol: work.progress(f"{p}: {done} of {total}"),
+            progress=_progress(work, protocol),
             refits=refits,
         )
         for protocol in PROTOCOLS
@@ -116,6 +118,10 @@ def validation_metrics(work: Work) -> Produced:
         {"validation.validation_metrics": rows},
         {"rows": len(rows), "macro (family_lomo)": table.round(4).to_markdown()},
     )
+
+
+def _progress(work: Work, protocol: str) -> Callable[[int, int], None]:
+    return lambda done, total: work.progress(f"{protocol}: {done} of {total} tasks")
 
 
 def chosen_variant(file: SuiteFile) -> Variant:

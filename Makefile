@@ -1,0 +1,43 @@
+# The two commands of the README: `make quickstart` and `make test`. Everything lives in .venv.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: quickstart test check dev reports lock install clean
+
+quickstart: $(STAMP)  ## build the sample suite end to end and show what came of it
+	$(BIN)/mteblite quickstart
+
+test: $(STAMP)        ## all tests
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
+
+check: $(STAMP)       ## format, lint, types, definitions
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	MTEBLITE_HOME=$$(mktemp -d) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/dagster definitions validate -w workspace.yaml
+
+dev: $(STAMP)         ## the Dagster UI and daemon
+	$(BIN)/mteblite dev
+
+reports: $(STAMP)     ## the dbt reports of the sample suite
+	$(BIN)/mteblite report --suite sample
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "mteblite needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --constraint constraints.txt --editable '.[sample,dev]'
+	touch $@
+
+lock:                 ## resolve again and write constraints.txt
+	$(BIN)/python -m pip install -q --upgrade --editable '.[sample,dev]'
+	{ head -2 constraints.txt; $(BIN)/python -m pip freeze --exclude-editable \
+		| sed 's/^torch==\([0-9.]*\).*/torch==\1/'; } > constraints.new && mv constraints.new constraints.txt
+
+clean:                ## forget the environment and the home folder
+	rm -rf $(VENV) .mteblite

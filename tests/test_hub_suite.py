@@ -1,0 +1,161 @@
+"""Real benchmark tasks through every stage, from the hub stand-in of ../shared.
+
+One suite lists a task of each type with small pools and goes through the whole graph; a second
+has the cheapest task of each type with all caps null, where the pool is the task and its score
+must be mteb's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TASKS = """
+  - task: STSBenchmark
+  - task: SciFact
+  - task: Banking77Classification
+  - {task: XNLI, hf_subsets: [ar]}
+  - {task: SIB200ClusteringS2S, hf_subsets: [ary_Arab]}
+  - task: SummEvalSummarization.v2
+  - {task: NTREXBitextMining, hf_subsets: [arb_Arab-eng_Latn, eng_Latn-arb_Arab]}
+  - task: AskUbuntuDupQuestions
+  - {task: XQuADRetrieval, hf_subsets: [ar], split: validation}
+"""
+MODELS = """
+  - {name: "package:wordllama-64", family: wordllama}
+  - {name: "package:glove-50d", family: glove}
+  - {name: "package:wordllama-256", family: wordllama, role: candidate}
+"""
+SMALL = f"""
+name: hub-small
+tasks: {TASKS}
+k: 10
+pool: {{max_items: 60, bm25_top: 10, max_relevant: 20, random_documents: 100, seed: 0}}
+models: {MODELS}
+reference_scores: [run]
+"""
+WHOLE = """
+name: hub-whole
+tasks:
+  - task: BIOSSES
+  - {task: XQuADRetrieval, hf_subsets: [ar], split: validation}
+  - task: AskUbuntuDupQuestions
+  - {task: AmazonCounterfactualClassification, hf_subsets: [en]}
+  - {task: XNLI, hf_subsets: [ar]}
+  - {task: SIB200ClusteringS2S, hf_subsets: [ary_Arab]}
+  - task: SummEvalSummarization.v2
+  - {task: Tatoeba, hf_subsets: [ara-eng]}
+pool: {max_items: null, bm25_top: null, max_relevant: null, random_documents: null, seed: 0}
+models:
+  - {name: "package:wordllama-64", family: wordllama}
+reference_scores: [run]
+"""
+TYPES = {
+    "BIOSSES": "STS",
+    "XQuADRetrieval": "Retrieval",
+    "AskUbuntuDupQuestions": "Reranking",
+    "AmazonCounterfactualClassification": "Classification",
+    "XNLI": "PairClassification",
+    "SIB200ClusteringS2S": "Clustering",
+    "SummEvalSummarization.v2": "Summarization",
+    "Tatoeba": "BitextMining",
+}
+POOL_STAGES = ("suites", "pools", "embeddings", "outcomes", "reference_scores")
+
+
+@pytest.fixture(scope="module")
+def home(hub: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home with the two suites; the hub stand-in is up."""
+    root = tmp_path_factory.mktemp("hub-suite") / "home"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MTEBLITE_HOME", str(root))
+        patch.setenv("DAGSTER_HOME", str(root / "dagster"))
+        (root / "suites").mkdir(parents=True)
+        (root / "suites" / "small.yaml").write_text(SMALL)
+        (root / "suites" / "whole.yaml").write_text(WHOLE)
+        yield root
+
+
+def run(suite: str, *, tasks: tuple[str, ...] = (), stages: tuple[str, ...] = ()) -> Any:
+    """Materialize and return the report."""
+    from mteblite_assets.cli.materializing import materialize
+    from mteblite_assets.cli.session import Session
+    from mteblite_assets.graph.plan import Scope
+
+    return materialize(Session(), Scope(suite, tasks, (), stages))
+
+
+def query(sql: str, parameters: list[Any] | None = None) -> Any:
+    """Query the published warehouse."""
+    from mteblite_assets.cli.session import Session
+
+    return Session().bench.warehouse.query(sql, parameters or [])
+
+
+@pytest.fixture(scope="module")
+def small(home: Path) -> Any:
+    """The report of the whole graph on the small suite."""
+    return run("hub-small")
+
+
+@pytest.fixture(scope="module")
+def whole(home: Path) -> Any:
+    """Pool scores beside mteb's scores, by task, with all caps null."""
+    report = run("hub-whole", stages=POOL_STAGES)
+    assert not any(report.failed.values()), report.failed
+    scores = query(
+        "SELECT task, t.task_type, p.pool_score, f.main_score FROM suites.suite_tasks t "
+        "JOIN outcomes.pool_scores p USING (suite, task) "
+        "JOIN reference_scores.full_scores f USING (suite, task, model) "
+        "WHERE suite = 'hub-whole'"
+    )
+    return scores.set_index("task")
+
+
+def test_all_nine_tasks_go_through_every_stage(small: Any) -> None:
+    assert small.good, (small.failed, small.failed_checks)
+    stages = small.as_json()["stages"]
+    assert list(stages)[0] == "suites"
+    assert list(stages)[-1] == "dbt_reports"
+    assert all(s["run"] for s in stages.values())
+
+
+def test_candidate_has_a_lite_score_on_every_task(small: Any) -> None:
+    scores = query(
+        "SELECT task, predicted, lower, upper, n_items FROM lite_scores.task_scores "
+        "WHERE suite = 'hub-small' AND model = 'package:wordllama-256'"
+    )
+    assert len(scores) == 9
+    assert scores["predicted"].between(-1, 1).all()
+    assert (scores["lower"] <= scores["predicted"]).all()
+    assert (scores["predicted"] <= scores["upper"]).all()
+    assert (scores["n_items"] == 10).all()
+
+
+def test_second_run_runs_nothing(small: Any) -> None:
+    again = run("hub-small")
+    assert {name: plan.run for name, plan in again.plans.items() if plan.run} == {}
+
+
+def test_small_pools_score_near_the_full_task(small: Any) -> None:
+    scores = query(
+        "SELECT task, model, t.task_type, pool_score, main_score FROM outcomes.pool_scores "
+        "JOIN reference_scores.full_scores USING (suite, task, model) "
+        "JOIN suites.suite_tasks t USING (suite, task) WHERE suite = 'hub-small'"
+    )
+    assert len(scores) == 18
+    # A pool has fewer documents to confuse a query with: it scores higher, never much lower.
+    easier = scores["task_type"].isin(["Retrieval", "BitextMining"])
+    near = (scores["pool_score"] - scores["main_score"]).abs()
+    assert (near[~easier] < 0.2).all(), scores
+    assert (scores["pool_score"] - scores["main_score"] > -0.1)[easier].all(), scores
+
+
+@pytest.mark.parametrize("task", list(TYPES))
+def test_whole_pool_scores_what_mteb_scores(whole: Any, task: str) -> None:
+    row = whole.loc[task]
+    assert row["task_type"] == TYPES[task]
+    assert row["pool_score"] == pytest.approx(row["main_score"], abs=1e-6)

@@ -66,7 +66,9 @@ def dbt_reports_assets(home: Home) -> dg.AssetsDefinition:
         os.environ.update(dbt_environment(bench.home))
         cli = QuietDbt(project_dir=project, dbt_executable=dbt_executable())
         with bench.warehouse.locked():
-            yield from cli.cli(["build", "--quiet"], context=context).stream()
+            yield from cli.cli(
+                ["build", "--quiet"], context=context, target_path=bench.home.dbt / "runs"
+            ).stream()
         bench.warehouse.publish()
 
     return dbt_reports
@@ -75,8 +77,7 @@ def dbt_reports_assets(home: Home) -> dg.AssetsDefinition:
 def ensure_manifest(home: Home) -> Path:
     """Return dbt's manifest, parsed again only when a file of the project is newer."""
     manifest = home.dbt / "manifest.json"
-    sources = [p for p in PROJECT.rglob("*") if p.suffix in {".sql", ".yml"}]
-    newest = max((p.stat().st_mtime for p in sources), default=0.0)
+    newest = max(p.stat().st_mtime for p in project_files())
     if not manifest.exists() or manifest.stat().st_mtime < newest:
         home.dbt.mkdir(parents=True, exist_ok=True)
         command = [dbt_executable(), "--quiet", "parse", "--project-dir", str(PROJECT)]
@@ -90,6 +91,13 @@ def ensure_manifest(home: Home) -> Path:
         if done.returncode or not manifest.exists():
             raise RuntimeError(f"dbt cannot parse {PROJECT.name}: {done.stdout}{done.stderr}")
     return manifest
+
+
+def project_files() -> list[Path]:
+    """Return the files that the reports are made from."""
+    folders = [PROJECT / name for name in ("models", "macros", "data_tests")]
+    files = [p for folder in folders for p in folder.rglob("*") if p.is_file()]
+    return sorted([*files, *PROJECT.glob("*.yml")])
 
 
 def dbt_executable() -> str:

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import mteblite_assets.suites as suites_stage
+from mteblite_assets.calibrations.registry import ESTIMATORS
 from mteblite_assets.pools.task_data import TaskDescription
+from mteblite_assets.selections.registry import SELECTORS
 from mteblite_assets.suites.catalog import (
     Catalog,
     Suite,
@@ -25,6 +27,7 @@ from mteblite_assets.suites.suite_file import (
     SuiteFile,
     SuiteFileError,
     SuiteModel,
+    check_methods,
     read_suite_file,
 )
 from mteblite_resources.home import Home
@@ -45,6 +48,7 @@ def load_catalog(home: Home) -> Catalog:
     for path in [*sorted(packaged_suites().glob("*.yaml")), *sorted(home.suites.glob("*.yaml"))]:
         try:
             file = read_suite_file(path)
+            check_methods(path.name, file, list(SELECTORS), list(ESTIMATORS))
             if file.name in suites:
                 raise SuiteFileError(
                     f"{path.name}: the name {file.name!r} is taken by "

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from mteblite_assets.cli.session import Session
@@ -250,7 +249,7 @@ def _plan_reports(
 
 def _reports_version(session: Session) -> str:
     """Hash of everything that the marts are made of: data versions, models, dbt files."""
-    from mteblite_assets.reports import PROJECT
+    from mteblite_assets.reports import project_files
 
     ledger = _ledger(session)
     made = {f"{a} {k}": e["data_version"] for (a, k), e in ledger.items() if a != REPORTS}
@@ -259,7 +258,6 @@ def _reports_version(session: Session) -> str:
         for s in session.catalog.suites.values()
         for m in s.models
     ]
-    sources = sorted(p for p in Path(PROJECT).rglob("*") if p.suffix in {".sql", ".yml"})
-    texts = [hashlib.sha256(p.read_bytes()).hexdigest() for p in sources]
+    texts = [hashlib.sha256(p.read_bytes()).hexdigest() for p in project_files()]
     value = json.dumps([made, sorted(models), texts], sort_keys=True)
     return hashlib.sha256(value.encode()).hexdigest()[:16]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 
-from mteblite_assets.validation.conformal import LEVEL, half_width
+from mteblite_assets.validation.conformal import LEVEL, NONE, HalfWidth, half_width
 from mteblite_assets.validation.metrics import score_matrices
 from mteblite_assets.validation.targets import combine, target_weights
 
@@ -35,19 +36,21 @@ def interval_half_widths(
         (NaN with under 2 families), interval_method (`conformal_family`; `student_t` where the
         families are too few for the level; `none`), n_families, level.
 
+    Too few models to predict any of them held out (two families of one) is no error: scores are
+    still worth having, their intervals are unknown.
+
     Raises:
-        ValueError: there are no held-out predictions of the variant.
+        ValueError: there are held-out predictions, but none of the variant.
     """
     chosen = (predictions["protocol"] == protocol) & (predictions["variant"] == variant)
-    if not chosen.any():
-        known = ", ".join(sorted(set(predictions["variant"]))) or "none"
+    if len(predictions) and not chosen.any():
+        known = ", ".join(sorted(set(predictions["variant"])))
         raise ValueError(f"no {protocol} predictions of variant {variant!r}; there are: {known}")
     tasks = sorted(task_types)
-    predicted, actual, folds = score_matrices(predictions.loc[chosen], tasks)[variant]
+    held_out = score_matrices(predictions.loc[chosen], tasks).get(variant)
     rows: list[dict[str, object]] = []
     for target, weights in target_weights(tasks, task_types, with_types=True).items():
-        residuals = combine(predicted, weights) - combine(actual, weights)
-        width = half_width(residuals, folds, level)
+        width = _width(held_out, weights, level)
         rows.append(
             {
                 "target": target,
@@ -58,3 +61,14 @@ def interval_half_widths(
             }
         )
     return pd.DataFrame(rows)
+
+
+def _width(
+    held_out: tuple[np.ndarray, np.ndarray, np.ndarray] | None, weights: np.ndarray, level: float
+) -> HalfWidth:
+    """Half-width of one target from (predicted, actual, folds)."""
+    if held_out is None:
+        return HalfWidth(float("nan"), NONE, 0)
+    predicted, actual, folds = held_out
+    residuals = combine(predicted, weights) - combine(actual, weights)
+    return half_width(residuals, folds, level)

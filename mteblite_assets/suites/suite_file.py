@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -150,6 +151,27 @@ def read_suite_file(path: Path) -> SuiteFile:
         return SuiteFile.model_validate(raw)
     except ValidationError as error:
         raise SuiteFileError(_explain(path.name, error)) from error
+
+
+def check_methods(
+    file_name: str, file: SuiteFile, selections: Sequence[str], estimators: Sequence[str]
+) -> None:
+    """Check the method names of a suite file against what the later stages offer.
+
+    Raises:
+        SuiteFileError: a name that there is not; the message names file, key and what is allowed.
+    """
+    for key, value, allowed in (
+        ("per_item.selection", file.per_item.selection, selections),
+        ("per_item.estimator", file.per_item.estimator, estimators),
+        ("set_metric.selection", file.set_metric.selection, selections),
+    ):
+        if value not in allowed:
+            near = difflib.get_close_matches(value, allowed, n=1)
+            hint = f"; did you mean `{near[0]}`?" if near else ""
+            raise SuiteFileError(
+                f"{file_name}: `{key}`: no such method {value!r}{hint} Allowed: {', '.join(allowed)}"
+            )
 
 
 def _explain(file: str, error: ValidationError) -> str:

@@ -26,6 +26,12 @@ GROUP = "dbt_reports"
 class Translator(DagsterDbtTranslator):
     """Names dbt's nodes as the graph does: a source is the asset that writes its table."""
 
+    def get_asset_key(self, dbt_resource_props: Mapping[str, Any]) -> dg.AssetKey:
+        """Flat names for models; a source names its asset in `meta`."""
+        if dbt_resource_props["resource_type"] == "model":
+            return dg.AssetKey(dbt_resource_props["name"])
+        return super().get_asset_key(dbt_resource_props)
+
     def get_group_name(self, dbt_resource_props: Mapping[str, Any]) -> str | None:
         """Put every dbt model into one group, after the stages."""
         return GROUP

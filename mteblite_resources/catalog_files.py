@@ -31,6 +31,8 @@ from mteblite_assets.suites.suite_file import (
     read_suite_file,
 )
 from mteblite_resources.home import Home
+from mteblite_resources.model_spec import ModelSpec
+from mteblite_resources.packaged_models.catalog import packaged_model
 
 
 def packaged_suites() -> Path:
@@ -49,6 +51,7 @@ def load_catalog(home: Home) -> Catalog:
         try:
             file = read_suite_file(path)
             check_methods(path.name, file, list(SELECTORS), list(ESTIMATORS))
+            _check_models(path.name, file)
             if file.name in suites:
                 raise SuiteFileError(
                     f"{path.name}: the name {file.name!r} is taken by "
@@ -125,6 +128,17 @@ def write_json(path: Path, value: Any) -> None:
     with os.fdopen(handle, "w") as stream:
         json.dump(value, stream, indent=1, sort_keys=True)
     os.replace(scratch, path)
+
+
+def _check_models(file_name: str, file: SuiteFile) -> None:
+    """Refuse names that no model can have; whether its files are there is seen when it runs."""
+    for number, model in enumerate(file.models):
+        try:
+            spec = ModelSpec(**model.model_dump())
+            if spec.is_packaged:
+                packaged_model(spec.packaged_name)
+        except ValueError as error:
+            raise SuiteFileError(f"{file_name}: `models.{number}`: {error}") from error
 
 
 def _suite(home: Home, file: SuiteFile, path: Path) -> Suite:

@@ -12,6 +12,8 @@ DAGSTER_YAML = """\
 # Written once by mteblite; yours to edit.
 telemetry:
   enabled: false
+nux:
+  enabled: false
 concurrency:
   runs:
     max_concurrent_runs: 2

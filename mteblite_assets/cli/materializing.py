@@ -142,8 +142,7 @@ def _report_of(result: Any) -> dict[str, Any]:
 def dry_run(session: Session, scope: Scope, *, force: bool = False) -> Report:
     """Return what `materialize` would run and why; an upper bound, since equal results stop it."""
     session.check_scope(scope)
-    if session.suite(scope.suite).file.benchmark:
-        session.resolve(scope.suite)
+    session.resolve(scope.suite)
     report = Report(scope.suite)
     ledger = _ledger(session)
     will_run: dict[str, set[str]] = {}

@@ -3,75 +3,66 @@
 Scores are Lucene's variant of Okapi BM25 (its idf, log(1 + (N - df + .5)/(df + .5)), is never
 negative), k1 = 0.9 and b = 0.4 as in the published method, computed eagerly per posting as in
 BM25S (arXiv 2407.03618) and equal to `bm25s.BM25(method="lucene")` on the same tokens. They are
-computed here, not by bm25s, because its indexer holds every document's tokens as Python lists
-and breaks ties by row: here documents pass in batches, a distinct term of a document takes 8
-bytes (18 while indexing), and ties go to the smallest document id.
+computed here, not by bm25s 0.3, for three reasons, each measured in `benchmarks/`:
+
+- its indexer takes every document's tokens as Python lists, here documents pass in batches and
+  only terms of the queries are kept: 8 bytes per posting (13 while indexing);
+- it breaks ties by row and by what its heap held before, here they go to the smallest id;
+- it scores every document for every query, here documents that cannot be among the best are
+  skipped (MaxScore), which is exact and several times as fast.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+import importlib.util
+import os
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 
+from mteblite_assets.pools.bm25_search import Found, Postings, Query, search
+from mteblite_assets.pools.tokens import tokenize
+
 K1 = 0.9
 B = 0.4
 
-_ARABIC_MARKS = [*range(0x064B, 0x0660), 0x0670, 0x0640, *range(0x06D6, 0x06EE)]
-_INVISIBLE = [*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF, 0xAD]
-_DROPPED = dict.fromkeys([*_ARABIC_MARKS, *_INVISIBLE])
-# Han, kana and Thai are written without spaces: one token per character. Elsewhere a token is a
-# run of letters and digits; South Asian vowel signs are no letters for `re`, but part of words.
-_TOKEN = re.compile(
-    r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]|(?:[^\W_]|[\u0900-\u0dff])+"
-)
-
-
-def tokenize(text: str) -> list[str]:
-    """Return the terms of a text: case-folded, without Arabic diacritics or invisible marks."""
-    return _TOKEN.findall(unicodedata.normalize("NFKC", text).translate(_DROPPED).casefold())
+COMPILED_FROM = 20_000
+"""Documents from which compiled search pays: numba takes a second to load or compile."""
 
 
 class Index:
     """BM25 scores of every (term, document) posting, by term."""
 
-    def __init__(self, batches: Iterable[Sequence[str]], *, k1: float = K1, b: float = B) -> None:
+    def __init__(
+        self,
+        batches: Iterable[Sequence[str]],
+        *,
+        terms: Collection[str] | None = None,
+        k1: float = K1,
+        b: float = B,
+    ) -> None:
         """Index a corpus.
 
         Args:
             batches: the texts in row order, a batch at a time.
+            terms: the only terms that will be asked for, so that memory does not grow with the
+                vocabulary of the corpus; None: all. Scores do not depend on it.
             k1: saturation of term frequency.
             b: weight of document length.
         """
-        self.vocabulary: dict[str, int] = {}
-        counted, lengths = self._count(batches)
-        self.n_documents = n = len(lengths)
+        self.vocabulary = {term: code for code, term in enumerate(sorted(terms or ()))}
+        counted, lengths = _count(batches, self.vocabulary, grows=terms is None)
         frequencies = np.zeros(len(self.vocabulary), dtype=np.int64)
         for part in counted:
-            frequencies += np.bincount(part.terms, minlength=len(frequencies))
-        self._starts = np.concatenate([[0], np.cumsum(frequencies)])
-        self._documents = np.empty(self._starts[-1], dtype=np.int32)
-        self._scores = np.empty(self._starts[-1], dtype=np.float32)
-        idf = np.log1p((n - frequencies + 0.5) / (frequencies + 0.5)).astype(np.float32)
+            frequencies[part.terms] += part.runs
+        self.n_documents = n = len(lengths)
+        self._idf = np.log1p((n - frequencies + 0.5) / (frequencies + 0.5)).astype(np.float32)
         mean_length = max(lengths.mean(), 1e-9) if n else 1.0
         norms = (k1 * (1 - b + b * lengths / mean_length)).astype(np.float32)
-        free = self._starts[:-1].copy()
-        while counted:  # each batch goes as its postings move into place: half the memory
-            part = counted.popleft()
-            terms, starts, runs = np.unique(part.terms, return_index=True, return_counts=True)
-            within = np.arange(len(part.terms)) - np.repeat(starts, runs)
-            places = np.repeat(free[terms], runs) + within
-            self._documents[places] = part.rows
-            tf = part.counts.astype(np.float32)
-            self._scores[places] = idf[part.terms] * (tf / (tf + norms[part.rows]))
-            free[terms] += runs
-        self._limits = np.zeros(len(self.vocabulary), dtype=np.float32)
-        if len(self._scores):
-            self._limits = np.maximum.reduceat(self._scores, self._starts[:-1])
+        self.postings = self._place(counted, frequencies, norms)
 
     def scores(self, query: str) -> np.ndarray:
         """Return the (n_documents,) float32 scores of a query."""
@@ -79,90 +70,147 @@ class Index:
         for term in tokenize(query):
             code = self.vocabulary.get(term)
             if code is not None:
-                total[self._rows_of(code)] += self._scores_of(code)
+                rows, scores = self.postings.of(code)
+                total[rows] += scores
         return total
 
     def top(self, query: str, number: int, ids: Sequence[str]) -> list[int]:
-        """Return the rows of the best documents that share a term with the query.
+        """Return `top_of_all` of one query."""
+        return self.top_of_all([query], number, ids)[0]
 
-        Rare terms go first. Once no document without one of them can reach the best ones any
-        more, common terms are only looked up for the documents found (MaxScore, Turtle and
-        Flood 1995): exact, and without reading the long lists of common words.
+    def top_of_all(
+        self, queries: Sequence[str], number: int, ids: Sequence[str], *, threads: int | None = None
+    ) -> list[list[int]]:
+        """Return per query the rows of the best documents that share a term with it.
 
         Args:
-            query: the query.
-            number: how many at most.
+            queries: the queries.
+            number: how many documents at most.
             ids: document id per row; equal scores go to the smaller id.
+            threads: None: one per processor. The result does not depend on it.
         """
-        repeats = Counter(t for t in tokenize(query) if t in self.vocabulary)
-        terms = sorted(repeats, key=lambda t: (len(self._rows_of(self.vocabulary[t])), t))
-        limits = [repeats[t] * float(self._limits[self.vocabulary[t]]) for t in terms]
-        total = np.zeros(self.n_documents)
-        rows = np.empty(0, dtype=np.int64)
-        for rank, term in enumerate(terms):
-            code = self.vocabulary[term]
-            listed, values = self._rows_of(code), repeats[term] * self._scores_of(code)
-            rest = sum(limits[rank:]) * 1.0001
-            if (
-                len(rows) > number
-                and sum(limits[:rank]) > rest
-                and _nth(total[rows], number) > rest
-            ):
-                found = np.minimum(np.searchsorted(listed, rows), len(listed) - 1)
-                total[rows] += np.where(listed[found] == rows, values[found], 0)
-            else:
-                total[listed] += values
-                few = len(rows) + len(listed) < self.n_documents // 16
-                rows = np.union1d(rows, listed) if few else np.flatnonzero(total)
-        # float32 again: documents of one score tie whatever their last digits
-        final = total[rows].astype(np.float32)
-        if len(rows) > number:
-            kept = final >= _nth(final, number)
-            rows, final = rows[kept], final[kept]
-        order = sorted(range(len(rows)), key=lambda i: (-final[i], ids[int(rows[i])], rows[i]))
-        return [int(rows[i]) for i in order[:number]]
+        parsed = [self._parse(query) for query in queries]
+        found: Iterable[Found]
+        if self.n_documents >= COMPILED_FROM and importlib.util.find_spec("numba"):
+            from mteblite_assets.pools.bm25_compiled import search_all
 
-    def _rows_of(self, code: int) -> np.ndarray:
-        return self._documents[self._starts[code] : self._starts[code + 1]]
+            number_of_parts = min(threads or os.cpu_count() or 1, max(len(parsed) // 32, 1))
+            bounds = np.linspace(0, len(parsed), number_of_parts + 1).astype(int)
+            parts = [parsed[a:z] for a, z in zip(bounds[:-1], bounds[1:], strict=True)]
+            with ThreadPoolExecutor(len(parts)) as pool:
+                done = pool.map(lambda part: search_all(self.postings, part, number), parts)
+                found = [result for part in done for result in part]
+        else:
+            found = (search(self.postings, query, number) for query in parsed)
+        return [_in_order(rows, scores, number, ids) for rows, scores in found]
 
-    def _scores_of(self, code: int) -> np.ndarray:
-        return self._scores[self._starts[code] : self._starts[code + 1]]
+    def _parse(self, query: str) -> Query:
+        """Return the known terms of a query, rarest first, and how often each occurs."""
+        repeats: dict[str, int] = {}
+        for term in tokenize(query):
+            if term in self.vocabulary:
+                repeats[term] = repeats.get(term, 0) + 1
+        starts, vocabulary = self.postings.starts, self.vocabulary
+        # by name where equally rare: sums must not depend on the numbering of terms
+        ranked = sorted(
+            (int(starts[vocabulary[t] + 1] - starts[vocabulary[t]]), t) for t in repeats
+        )
+        return Query(
+            np.array([vocabulary[t] for _, t in ranked], dtype=np.int64),
+            np.array([repeats[t] for _, t in ranked], dtype=np.float64),
+        )
 
-    def _count(self, batches: Iterable[Sequence[str]]) -> tuple[deque[_Postings], np.ndarray]:
-        """Return the term counts of each batch, by term, and the (n_documents,) lengths."""
-        counted: deque[_Postings] = deque()
-        lengths = [np.zeros(0, dtype=np.int64)]
-        first = 0
-        for batch in batches:
-            tokens = [tokenize(text) for text in batch]
-            sizes = np.array([len(t) for t in tokens], dtype=np.int64)
-            add = self.vocabulary.setdefault
-            codes = np.array(
-                [add(t, len(self.vocabulary)) for document in tokens for t in document],
-                dtype=np.int64,
-            )
-            pairs = (codes << 32) | np.repeat(np.arange(first, first + len(batch)), sizes)
-            distinct, repeats = np.unique(pairs, return_counts=True)
-            counted.append(
-                _Postings(
-                    terms=(distinct >> 32).astype(np.int32),
-                    rows=(distinct & 0xFFFFFFFF).astype(np.int32),
-                    counts=np.minimum(repeats, 65_535).astype(np.uint16),
-                )
-            )
-            lengths.append(sizes)
-            first += len(batch)
-        return counted, np.concatenate(lengths)
+    def _place(
+        self, counted: deque[_Counts], frequencies: np.ndarray, norms: np.ndarray
+    ) -> Postings:
+        starts = np.concatenate([[0], np.cumsum(frequencies)])
+        documents = np.empty(starts[-1], dtype=np.int32)
+        scores = np.empty(starts[-1], dtype=np.float32)
+        free = starts[:-1].copy()
+        while counted:  # each batch goes as its postings move into place
+            part = counted.popleft()
+            before = np.cumsum(part.runs) - part.runs
+            places = np.repeat(free[part.terms] - before, part.runs)
+            places += np.arange(len(places))
+            rows = part.rows.astype(np.int32) + np.int32(part.first)
+            tf = part.counts.astype(np.float32)
+            documents[places] = rows
+            scores[places] = np.repeat(self._idf[part.terms], part.runs) * (tf / (tf + norms[rows]))
+            free[part.terms] += part.runs
+        limits = np.zeros(len(frequencies), dtype=np.float32)
+        used = np.flatnonzero(frequencies)
+        if len(used):
+            limits[used] = np.maximum.reduceat(scores, starts[:-1][used])
+        return Postings(starts, documents, scores, limits, len(norms))
 
 
-class _Postings(NamedTuple):
-    """Term, document row and count of each distinct (term, document) of a batch, by term."""
+class _Counts(NamedTuple):
+    """The distinct (term, document) pairs of a batch, by term.
 
+    Attributes:
+        first: row of the batch's first document.
+        terms: (t,) int32 distinct terms.
+        runs: (t,) int32 documents of each.
+        rows: (p,) uint16 documents, counted from `first`.
+        counts: (p,) uint16 occurrences, at most 65,535.
+    """
+
+    first: int
     terms: np.ndarray
+    runs: np.ndarray
     rows: np.ndarray
     counts: np.ndarray
 
 
-def _nth(scores: np.ndarray, number: int) -> float:
-    """Return the `number`-th largest score."""
-    return float(np.partition(scores, len(scores) - number)[len(scores) - number])
+def _count(
+    batches: Iterable[Sequence[str]], vocabulary: dict[str, int], *, grows: bool
+) -> tuple[deque[_Counts], np.ndarray]:
+    """Return the term counts of each batch and the (n_documents,) lengths."""
+    counted: deque[_Counts] = deque()
+    lengths = [np.zeros(0, dtype=np.int64)]
+    first = 0
+    for batch in batches:
+        for start in range(0, len(batch), 65_536):  # rows of a part are 16 bits
+            part = batch[start : start + 65_536]
+            codes, sizes = _encode(part, vocabulary, grows)
+            pairs = (codes << 32) | np.repeat(np.arange(len(part)), sizes)
+            distinct, repeats = np.unique(pairs[codes >= 0], return_counts=True)
+            terms, runs = np.unique(distinct >> 32, return_counts=True)
+            counted.append(
+                _Counts(
+                    first,
+                    terms.astype(np.int32),
+                    runs.astype(np.int32),
+                    (distinct & 0xFFFFFFFF).astype(np.uint16),
+                    np.minimum(repeats, 65_535).astype(np.uint16),
+                )
+            )
+            lengths.append(sizes)
+            first += len(part)
+    return counted, np.concatenate(lengths)
+
+
+def _encode(
+    texts: Sequence[str], vocabulary: dict[str, int], grows: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the codes of all tokens one after the other (-1: not wanted), and how many per text."""
+    codes: list[int] = []
+    sizes = np.empty(len(texts), dtype=np.int64)
+    known, add = vocabulary.get, vocabulary.setdefault
+    for row, text in enumerate(texts):
+        tokens = tokenize(text)
+        sizes[row] = len(tokens)
+        codes += (
+            [add(token, len(vocabulary)) for token in tokens]
+            if grows
+            else [known(token, -1) for token in tokens]
+        )
+    return np.array(codes, dtype=np.int64), sizes
+
+
+def _in_order(
+    rows: np.ndarray, scores: np.ndarray, number: int, ids: Sequence[str]
+) -> list[int]:
+    """Return the best rows, best first; of equal scores the smaller id."""
+    ranked = sorted((-score, ids[row], row) for score, row in zip(scores.tolist(), rows.tolist(), strict=True))
+    return [row for _, _, row in ranked[:number]]

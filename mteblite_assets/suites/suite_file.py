@@ -141,11 +141,13 @@ def read_suite_file(path: Path) -> SuiteFile:
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise SuiteFileError(f"{path.name}: cannot be read as YAML: {error}") from error
+        reason = " ".join(str(error).split())
+        raise SuiteFileError(f"{path.name}: cannot be read as YAML: {reason}") from error
     if not isinstance(raw, dict):
+        found = "an empty file" if raw is None else type(raw).__name__
         raise SuiteFileError(
             f"{path.name}: expected a mapping with keys {', '.join(SuiteFile.model_fields)}; "
-            f"got {type(raw).__name__}"
+            f"got {found}"
         )
     try:
         return SuiteFile.model_validate(raw)
@@ -167,10 +169,8 @@ def check_methods(
         ("set_metric.selection", file.set_metric.selection, selections),
     ):
         if value not in allowed:
-            near = difflib.get_close_matches(value, allowed, n=1)
-            hint = f"; did you mean `{near[0]}`?" if near else ""
             raise SuiteFileError(
-                f"{file_name}: `{key}`: no such method {value!r}{hint} Allowed: {', '.join(allowed)}"
+                f"{file_name}: `{key}`: there is no {value!r}; {_hint(value, allowed)}"
             )
 
 
@@ -180,9 +180,7 @@ def _explain(file: str, error: ValidationError) -> str:
         place = ".".join(str(p) for p in problem["loc"]) or "file"
         if problem["type"] == "extra_forbidden":
             allowed = _fields_at(problem["loc"][:-1])
-            near = difflib.get_close_matches(str(problem["loc"][-1]), allowed, n=1)
-            hint = f"; did you mean `{near[0]}`?" if near else ""
-            lines.append(f"{file}: unknown key `{place}`{hint} Allowed: {', '.join(allowed)}")
+            lines.append(f"{file}: unknown key `{place}`; {_hint(problem['loc'][-1], allowed)}")
         elif problem["type"] == "missing":
             lines.append(f"{file}: key `{place}` is missing")
         else:
@@ -191,6 +189,12 @@ def _explain(file: str, error: ValidationError) -> str:
             shown = "" if isinstance(given, dict | list) or given is None else f" (got {given!r})"
             lines.append(f"{file}: `{place}`: {message}{shown}")
     return "; ".join(lines)
+
+
+def _hint(given: object, allowed: Sequence[str]) -> str:
+    near = difflib.get_close_matches(str(given), allowed, n=1)
+    guess = f"did you mean `{near[0]}`? " if near else ""
+    return f"{guess}Allowed: {', '.join(allowed)}"
 
 
 def _fields_at(location: tuple[Any, ...]) -> list[str]:

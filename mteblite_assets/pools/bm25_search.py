@@ -1,0 +1,83 @@
+"""The best documents of a query by MaxScore (Turtle and Flood 1995): exact, without reading all.
+
+Rare terms go first. Once no document without one of them can reach the best ones any more,
+common terms are only looked up for the documents found, so the long lists of common words are
+not read. Sums are taken in float64 in the order of the terms and rounded to float32 once, so
+that documents of one score tie whatever their last digits.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+SLACK = 1 - 1e-6
+"""A bound this close to a score may tie with it in float32 (spacing 6e-8)."""
+
+
+class Postings(NamedTuple):
+    """Which documents have a term, and what it adds to their score.
+
+    Attributes:
+        starts: (n_terms + 1,) int64; postings of term t are starts[t] to starts[t + 1].
+        documents: int32 rows, ascending within a term.
+        scores: float32.
+        limits: (n_terms,) float32, the largest score of each term.
+        n_documents: number of rows.
+    """
+
+    starts: np.ndarray
+    documents: np.ndarray
+    scores: np.ndarray
+    limits: np.ndarray
+    n_documents: int
+
+    def of(self, term: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return rows and scores of a term."""
+        part = slice(self.starts[term], self.starts[term + 1])
+        return self.documents[part], self.scores[part]
+
+
+class Query(NamedTuple):
+    """Terms of a query, rarest first, and how often each occurs in it."""
+
+    terms: np.ndarray
+    repeats: np.ndarray
+
+
+Found = tuple[np.ndarray, np.ndarray]
+"""Rows and float32 scores of the best documents and of all that tie with the last, unordered."""
+
+
+def search(postings: Postings, query: Query, number: int) -> Found:
+    """Return the `number` best documents of a query and all that tie with the last of them."""
+    limits = query.repeats * postings.limits[query.terms]
+    total = np.zeros(postings.n_documents)
+    rows = np.empty(0, dtype=np.int64)
+    for rank, term in enumerate(query.terms):
+        listed, scores = postings.of(int(term))
+        values = query.repeats[rank] * scores.astype(np.float64)
+        # what a document that none of the terms so far found can reach at most
+        rest = limits[rank:].sum()
+        if (
+            len(rows) > number
+            and limits[:rank].sum() > rest
+            and _nth(total[rows], number) * SLACK > rest
+        ):
+            places = np.minimum(np.searchsorted(listed, rows), len(listed) - 1)
+            total[rows] += np.where(listed[places] == rows, values[places], 0)
+        else:
+            total[listed] += values
+            few = len(rows) + len(listed) < postings.n_documents // 16
+            rows = np.union1d(rows, listed) if few else np.flatnonzero(total)
+    final = total[rows].astype(np.float32)
+    if len(rows) > number:
+        kept = final >= _nth(final, number)
+        rows, final = rows[kept], final[kept]
+    return rows, final
+
+
+def _nth(scores: np.ndarray, number: int) -> float:
+    """Return the `number`-th largest score."""
+    return float(np.partition(scores, len(scores) - number)[len(scores) - number])

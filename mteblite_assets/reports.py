@@ -1,5 +1,7 @@
 """dbt reports in the same graph: the marts over the stage tables, with lineage to their assets."""
 
+import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +11,8 @@ from typing import Any
 
 import dagster as dg
 
+from mteblite_assets.graph.automation import reports_condition
+from mteblite_assets.graph.content import text_version
 from mteblite_assets.light_dagster_dbt import (
     DagsterDbtTranslator,
     DagsterDbtTranslatorSettings,
@@ -18,9 +22,12 @@ from mteblite_assets.light_dagster_dbt import (
 )
 from mteblite_resources.home import Home
 from mteblite_resources.resources import RESOURCE_KEYS, workbench_of
+from mteblite_resources.warehouse import read_ledger, write_ledger
+from mteblite_resources.workbench import Workbench
 
 PROJECT = Path(__file__).resolve().parents[1] / "dbt_reports"
 GROUP = "dbt_reports"
+LEDGER_NAME, LEDGER_KEY = "dbt_reports", "all"
 
 
 class Translator(DagsterDbtTranslator):
@@ -31,6 +38,12 @@ class Translator(DagsterDbtTranslator):
         if dbt_resource_props["resource_type"] == "model":
             return dg.AssetKey(dbt_resource_props["name"])
         return super().get_asset_key(dbt_resource_props)
+
+    def get_automation_condition(
+        self, dbt_resource_props: Mapping[str, Any]
+    ) -> dg.AutomationCondition | None:
+        """Rebuild the reports when a stage table that they read has new content."""
+        return reports_condition() if dbt_resource_props["resource_type"] == "model" else None
 
     def get_group_name(self, dbt_resource_props: Mapping[str, Any]) -> str | None:
         """Put every dbt model into one group, after the stages."""
@@ -67,15 +80,19 @@ def dbt_reports_assets(home: Home) -> dg.AssetsDefinition:
     )
     def dbt_reports(context: dg.AssetExecutionContext) -> Iterator[Any]:
         bench = workbench_of(context.resources)
-        with bench.warehouse.session():
-            pass  # the tables exist even before the first stage ran
+        version = reports_version(bench)
         os.environ.update(dbt_environment(bench.home))
         cli = QuietDbt(project_dir=project, dbt_executable=dbt_executable())
-        with bench.warehouse.locked():
-            yield from cli.cli(
-                ["build", "--quiet"], context=context, target_path=bench.home.dbt / "runs"
-            ).stream()
-        bench.warehouse.publish()
+        failed = True
+        try:
+            with bench.warehouse.locked():
+                yield from cli.cli(
+                    ["build", "--quiet"], context=context, target_path=bench.home.dbt / "runs"
+                ).stream()
+            failed = False
+        finally:
+            record_reports(bench, version, failed=failed, run_id=context.run_id)
+            bench.warehouse.publish()
 
     return dbt_reports
 
@@ -97,6 +114,32 @@ def ensure_manifest(home: Home) -> Path:
         if done.returncode or not manifest.exists():
             raise RuntimeError(f"dbt cannot parse {PROJECT.name}: {done.stdout}{done.stderr}")
     return manifest
+
+
+def reports_version(bench: Workbench) -> str:
+    """Return a hash of everything that the marts are made of: data versions, models, dbt files."""
+    with bench.warehouse.session() as connection:  # the tables exist even before any stage ran
+        ledger = read_ledger(connection)
+    made = {f"{a} {k}": e["data_version"] for (a, k), e in ledger.items() if a != LEDGER_NAME}
+    suites = bench.catalog().suites.values()
+    models = sorted((s.name, m.name, m.family, m.role) for s in suites for m in s.models)
+    files = [hashlib.sha256(p.read_bytes()).hexdigest() for p in project_files()]
+    return text_version(json.dumps([made, models, files], sort_keys=True))
+
+
+def record_reports(bench: Workbench, version: str, *, failed: bool, run_id: str) -> None:
+    """Write what the marts were made of to the ledger, so that nobody builds them again."""
+    entry = {
+        "status": "failed" if failed else "ok",
+        "reason": "dbt failed; see the run's log" if failed else None,
+        "code_version": "1",
+        "settings_hash": version,
+        "data_version": version,
+        "inputs": {},
+        "run_id": run_id,
+    }
+    with bench.warehouse.session() as connection:
+        write_ledger(connection, LEDGER_NAME, LEDGER_KEY, entry)
 
 
 def project_files() -> list[Path]:

@@ -130,10 +130,6 @@ class Workbench:
             raise ValueError(f"{entry.suite_task} could not be resolved")
         return description
 
-    def max_tokens(self, entry: TaskEntry) -> int | None:
-        """Return the token cap of the entry's suite."""
-        return self.catalog().suite(entry.suite).file.max_tokens
-
     def loaded_task(self, description: TaskDescription) -> Any:
         """Return mteb's task object with its data, kept for the next model."""
         return _remember(
@@ -241,6 +237,7 @@ class Workbench:
         self,
         entry: TaskEntry,
         model: SuiteModel,
+        max_tokens: int | None,
         order: Sequence[str],
         progress: Callable[[str], None],
     ) -> FullScore | None:
@@ -248,12 +245,18 @@ class Workbench:
 
         Raises:
             RefusedScore: only unusable scores were found; says why.
+            ValueError: the only source is a table that is not set.
         """
-        description = self.describe(entry)
-        encoder = self.encoder(model, self.max_tokens(entry), progress)
         source = self._source(order)
+        if not source.order:
+            raise ValueError(
+                "reference_scores: [official] needs a table of official scores: set "
+                "MTEBLITE_OFFICIAL_SCORES to a Parquet file, or add `local` or `run`"
+            )
+        description = self.describe(entry)
+        encoder = self.encoder(model, max_tokens, progress)
         revision = encoder.result_revision
-        score = source.full_score(model.name, revision, description) if source.order else None
+        score = source.full_score(model.name, revision, description)
         if score is not None or "run" not in order:
             return score
         from mteblite_resources.full_runs import run_full

@@ -248,9 +248,8 @@ def dev(port: int, host: str) -> None:
 def main() -> None:
     """Run the command line: 0 done, 1 a run or check failed, 2 bad usage or bad input."""
     try:
-        cli.main(standalone_mode=False)
-    except click.exceptions.Exit as done:
-        sys.exit(done.exit_code)
+        # Without standalone mode, click returns the code of an Exit instead of exiting with it.
+        sys.exit(cli.main(standalone_mode=False) or 0)
     except click.ClickException as error:
         error.show()
         sys.exit(2)
@@ -264,6 +263,10 @@ def main() -> None:
         click.echo(f"error: {error}; what was finished is stored", err=True)
         sys.exit(1)
     except BaseException as error:
+        # By name: importing these classes costs what a reading command has no need of.
+        if type(error).__name__ == "WarehouseBusyError":
+            click.echo(f"error: {error}; what was finished is stored", err=True)
+            sys.exit(1)
         if type(error).__name__ != "DagsterExecutionInterruptedError":
             raise
         click.echo(STOPPED, err=True)

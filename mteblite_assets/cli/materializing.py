@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +17,7 @@ from mteblite_assets.graph.plan import (
 )
 from mteblite_assets.graph.upkeep import failures_in, scope_config
 from mteblite_assets.graph.work import SettingsContext
-from mteblite_resources.warehouse import read_ledger, write_ledger
+from mteblite_resources.warehouse import read_ledger
 
 REPORTS = "dbt_reports"
 PASSES = 3
@@ -215,48 +213,27 @@ def _failure(result: Any) -> str:
 def _materialize_reports(
     session: Session, report: Report, *, force: bool, say: Callable[[str], None]
 ) -> None:
-    ledger = _ledger(session)
-    plan = _plan_reports(session, ledger, force)
+    plan = _plan_reports(session, _ledger(session), force)
     report.add(REPORTS, REPORTS, plan)
     if not plan.run:
         return
     say(f"{REPORTS}: building the marts with dbt")
-    entry = {"code_version": "1", "settings_hash": _reports_version(session), "inputs": {}}
     result = session.execute_reports({"suite": report.suite})
     report.failed_checks += [
         f"dbt {e.check_name}" for e in result.get_asset_check_evaluations() if not e.passed
     ]
-    reason = "" if result.success else _failure(result)
-    with session.bench.warehouse.session() as connection:
-        status = "ok" if result.success else "failed"
-        write_ledger(connection, REPORTS, "all", {**entry, "status": status, "reason": reason})
-    session.bench.warehouse.publish()
-    if reason:
-        report.failed[REPORTS] = {"all": reason}
+    if not result.success:
+        report.failed[REPORTS] = {"all": _failure(result)}
 
 
 def _plan_reports(
     session: Session, ledger: dict[tuple[str, str], dict[str, Any]], force: bool
 ) -> AssetPlan:
-    entry = ledger.get((REPORTS, "all"))
+    from mteblite_assets.reports import LEDGER_KEY, LEDGER_NAME, reports_version
+
+    entry = ledger.get((LEDGER_NAME, LEDGER_KEY))
     if entry is None or entry["status"] != "ok":
         return AssetPlan(run=["all"], reasons={"all": "missing" if entry is None else "failed"})
-    if force or entry["settings_hash"] != _reports_version(session):
+    if force or entry["settings_hash"] != reports_version(session.bench):
         return AssetPlan(run=["all"], reasons={"all": "stage tables changed"})
     return AssetPlan(fresh=["all"])
-
-
-def _reports_version(session: Session) -> str:
-    """Hash of everything that the marts are made of: data versions, models, dbt files."""
-    from mteblite_assets.reports import project_files
-
-    ledger = _ledger(session)
-    made = {f"{a} {k}": e["data_version"] for (a, k), e in ledger.items() if a != REPORTS}
-    models = [
-        (s.name, m.name, m.family, m.role)
-        for s in session.catalog.suites.values()
-        for m in s.models
-    ]
-    texts = [hashlib.sha256(p.read_bytes()).hexdigest() for p in project_files()]
-    value = json.dumps([made, sorted(models), texts], sort_keys=True)
-    return hashlib.sha256(value.encode()).hexdigest()[:16]

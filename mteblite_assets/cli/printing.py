@@ -97,9 +97,21 @@ def print_report(report: Report, as_json: bool, *, verb: str, with_reasons: bool
 
 def print_suite(session: Session, suite: str) -> None:
     """Print a suite's leaderboard and its validation summary."""
+    import duckdb
+
     warehouse = session.bench.warehouse
+    try:
+        leaderboard = warehouse.query(LEADERBOARD, [suite])
+    except duckdb.CatalogException:  # dbt has not built it
+        click.echo("the reports are not there yet: run `mteblite report` and see what it says")
+        return
+    if leaderboard.empty:
+        click.echo(
+            f"suite {suite!r} has no predictions yet: run `mteblite materialize --suite {suite}`"
+        )
+        return
     print_table(
-        _percent(warehouse.query(LEADERBOARD, [suite]), ("macro", "lower", "upper", "true_macro",
+        _percent(leaderboard, ("macro", "lower", "upper", "true_macro",
                                                         "mean", "true_mean")),
         f"Lite leaderboard of suite {suite}: predicted beside true full scores (points)",
     )  # fmt: skip

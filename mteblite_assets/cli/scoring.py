@@ -125,15 +125,16 @@ def _print(session: Session, name: str, suite: str, as_json: bool) -> None:
         value["types"] = [{k: printing.plain(v) for k, v in t.items()} for t in types]
         click.echo(json.dumps(value))
         return
-    printing.print_table(tasks, f"Predicted full scores of {name} on suite {suite}")
-    printing.print_table(types, "By task type")
+    title = f"Predicted full scores of {name} on suite {suite} (points)"
+    printing.print_table(_points(tasks), title)
+    printing.print_table(_points(types), "By task type")
     summary = [
         {"target": "mean", "predicted": total["mean"], "lower": total["mean_lower"],
          "upper": total["mean_upper"]},
         {"target": "macro mean", "predicted": total["macro_mean"], "lower": total["macro_lower"],
          "upper": total["macro_upper"]},
     ]  # fmt: skip
-    printing.print_table(summary, "Whole suite")
+    printing.print_table(_points(summary), "Whole suite")
     flagged = [t["task"] for t in tasks if t["out_of_range"]]
     if flagged:
         click.echo(
@@ -144,3 +145,9 @@ def _print(session: Session, name: str, suite: str, as_json: bool) -> None:
         f"{total['n_texts']} texts, {total['n_encoded']} of them encoded now, "
         f"{total['seconds']:.1f} s; 90 % intervals: {total['interval_method']}"
     )
+
+
+def _points(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Scores and interval ends as people read them: times 100."""
+    scores = ("predicted", "lower", "upper")
+    return [{k: round(v * 100, 2) if k in scores else v for k, v in r.items()} for r in rows]

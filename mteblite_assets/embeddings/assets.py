@@ -42,7 +42,7 @@ def embedding_stats(work: Work) -> Produced:
     """
     started = time.perf_counter()
     pool = work.bench.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
-    encoder = work.bench.encoder(work.model, work.bench.max_tokens(work.entry), work.progress)
+    encoder = work.bench.encoder(work.model, work.max_tokens, work.progress)
     before = encoder.counts.encoded
     vectors = work.bench.embed(pool, encoder, work.bench.describe(work.entry))
     identity = work.bench.identify(work.model)

@@ -28,3 +28,19 @@ def when_inputs_change(tolerated: list[str]) -> dg.AutomationCondition:
         & ~condition.any_deps_in_progress()
         & ~condition.in_progress()
     ).with_label("an input's data version changed, or the partition is missing")
+
+
+def reports_condition() -> dg.AutomationCondition:
+    """Return the condition of the dbt models: any table that they read has new content.
+
+    Partitions may be missing for good here (a suite that nobody has built), so none is waited for.
+    """
+    condition = dg.AutomationCondition
+    trigger = condition.missing().newly_true() | condition.any_deps_match(
+        condition.data_version_changed()
+    )
+    return (
+        trigger.since(condition.newly_requested() | condition.newly_updated())
+        & ~condition.any_deps_in_progress()
+        & ~condition.in_progress()
+    ).with_label("a stage table has new content")

@@ -36,6 +36,12 @@ class SettingsContext:
         return self.suite.task(self.key["task"])
 
     @property
+    def max_tokens(self) -> int | None:
+        """Token cap of the partition's suite; suites that share a pool share it."""
+        suite = self.key.get("suite") or self.entry.suite
+        return self.catalog.suite(suite).file.max_tokens
+
+    @property
     def model(self) -> SuiteModel:
         """The model of the partition."""
         if "pool_task" in self.key:

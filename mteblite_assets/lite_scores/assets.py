@@ -186,7 +186,7 @@ def _observe(
     entry = work.suite.task(task.task)
     pool = work.bench.pool(pd.DataFrame([row]), str(row["pool_task"]))
     cut = restrict(pool, task.selection["item_id"].tolist())
-    encoder = work.bench.encoder(work.model, work.bench.max_tokens(entry), work.progress)
+    encoder = work.bench.encoder(work.model, work.max_tokens, work.progress)
     before = encoder.counts.encoded
     vectors = work.bench.embed(cut, encoder, work.bench.describe(entry))
     counts["n_texts"] += len(vectors)

@@ -64,7 +64,7 @@ def item_outcomes(work: Work) -> Produced:
     """
     started = time.perf_counter()
     pool = work.bench.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
-    encoder = work.bench.encoder(work.model, work.bench.max_tokens(work.entry), work.progress)
+    encoder = work.bench.encoder(work.model, work.max_tokens, work.progress)
     vectors = work.bench.embed(pool, encoder, work.bench.describe(work.entry))
     # Threads cost more than they save on matrices of this size.
     with threadpool_limits(limits=1):

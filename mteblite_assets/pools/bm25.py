@@ -117,7 +117,7 @@ class Index:
         )
         return Query(
             np.array([vocabulary[t] for _, t in ranked], dtype=np.int64),
-            np.array([repeats[t] for _, t in ranked], dtype=np.float64),
+            np.array([repeats[t] for _, t in ranked], dtype=np.float32),
         )
 
     def _place(
@@ -208,9 +208,9 @@ def _encode(
     return np.array(codes, dtype=np.int64), sizes
 
 
-def _in_order(
-    rows: np.ndarray, scores: np.ndarray, number: int, ids: Sequence[str]
-) -> list[int]:
+def _in_order(rows: np.ndarray, scores: np.ndarray, number: int, ids: Sequence[str]) -> list[int]:
     """Return the best rows, best first; of equal scores the smaller id."""
-    ranked = sorted((-score, ids[row], row) for score, row in zip(scores.tolist(), rows.tolist(), strict=True))
+    ranked = sorted(
+        (-score, ids[row], row) for score, row in zip(scores.tolist(), rows.tolist(), strict=True)
+    )
     return [row for _, _, row in ranked[:number]]

@@ -2,8 +2,8 @@
 
 Rare terms go first. Once no document without one of them can reach the best ones any more,
 common terms are only looked up for the documents found, so the long lists of common words are
-not read. Sums are taken in float64 in the order of the terms and rounded to float32 once, so
-that documents of one score tie whatever their last digits.
+not read. Sums are taken in float32 in the order of the terms, so that documents of one content
+tie in every implementation, and any two machines agree.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-SLACK = 1 - 1e-6
-"""A bound this close to a score may tie with it in float32 (spacing 6e-8)."""
+SLACK = 1 - 1e-5
+"""A bound this close to a score may be a tie: float32 sums of a query are exact to some 1e-6."""
 
 
 class Postings(NamedTuple):
@@ -53,11 +53,11 @@ Found = tuple[np.ndarray, np.ndarray]
 def search(postings: Postings, query: Query, number: int) -> Found:
     """Return the `number` best documents of a query and all that tie with the last of them."""
     limits = query.repeats * postings.limits[query.terms]
-    total = np.zeros(postings.n_documents)
+    total = np.zeros(postings.n_documents, dtype=np.float32)
     rows = np.empty(0, dtype=np.int64)
     for rank, term in enumerate(query.terms):
         listed, scores = postings.of(int(term))
-        values = query.repeats[rank] * scores.astype(np.float64)
+        values = query.repeats[rank] * scores
         # what a document that none of the terms so far found can reach at most
         rest = limits[rank:].sum()
         if (
@@ -71,7 +71,7 @@ def search(postings: Postings, query: Query, number: int) -> Found:
             total[listed] += values
             few = len(rows) + len(listed) < postings.n_documents // 16
             rows = np.union1d(rows, listed) if few else np.flatnonzero(total)
-    final = total[rows].astype(np.float32)
+    final = total[rows]
     if len(rows) > number:
         kept = final >= _nth(final, number)
         rows, final = rows[kept], final[kept]

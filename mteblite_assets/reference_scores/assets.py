@@ -55,7 +55,7 @@ def full_scores(work: Work) -> Produced:
 
 def _full_score(work: Work, order: list[str]) -> Produced:
     started = time.perf_counter()
-    found = work.bench.full_score(work.entry, work.model, order, work.progress)
+    found = work.bench.full_score(work.entry, work.model, work.max_tokens, order, work.progress)
     if found is None:
         rows = pd.DataFrame(columns=FULL_SCORE_COLUMNS)
         return Produced(
@@ -149,7 +149,7 @@ def candidate_full_scores(work: Work) -> Produced:
     rows = []
     for entry in work.suite.tasks:
         order = list(work.suite.file.reference_scores)
-        found = work.bench.full_score(entry, work.model, order, work.progress)
+        found = work.bench.full_score(entry, work.model, work.max_tokens, order, work.progress)
         if found is not None:
             rows.append(
                 {

@@ -82,7 +82,7 @@ def dbt_reports_assets(home: Home) -> dg.AssetsDefinition:
         bench = workbench_of(context.resources)
         version = reports_version(bench)
         os.environ.update(dbt_environment(bench.home))
-        cli = QuietDbt(project_dir=project, dbt_executable=dbt_executable())
+        cli = QuietDbt(project_dir=str(PROJECT), dbt_executable=dbt_executable())
         failed = True
         try:
             with bench.warehouse.locked():
@@ -129,7 +129,7 @@ def reports_version(bench: Workbench) -> str:
 
 def record_reports(bench: Workbench, version: str, *, failed: bool, run_id: str) -> None:
     """Write what the marts were made of to the ledger, so that nobody builds them again."""
-    entry = {
+    entry: dict[str, Any] = {
         "status": "failed" if failed else "ok",
         "reason": "dbt failed; see the run's log" if failed else None,
         "code_version": "1",

@@ -69,18 +69,21 @@ def remember_resolution(home: Home, file: SuiteFile, tasks: Mapping[str, TaskDes
         "request": request_digest(file),
         "mteb_version": version("mteb"),
         "tasks": [description_to_json(d) for d in tasks.values()],
+        "data": _data_state(file),
     }
     write_json(home.resolved / f"{file.name}.json", record)
 
 
 def recall_resolution(home: Home, file: SuiteFile) -> dict[str, TaskDescription] | None:
-    """Return the frozen tasks of a suite, or None if its request or mteb changed since."""
+    """Return the frozen tasks of a suite, or None if request, mteb or own data changed since."""
     path = home.resolved / f"{file.name}.json"
     if not path.exists():
         return None
     record = json.loads(path.read_text())
     current = (request_digest(file), version("mteb"))
     if (record["request"], record["mteb_version"]) != current:
+        return None
+    if record.get("data") != _data_state(file):
         return None
     return {d["task"]: description_from_json(d) for d in record["tasks"]}
 
@@ -127,7 +130,7 @@ def write_json(path: Path, value: Any) -> None:
     handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
     with os.fdopen(handle, "w") as stream:
         json.dump(value, stream, indent=1, sort_keys=True)
-    os.replace(scratch, path)
+    Path(scratch).replace(path)
 
 
 def _check_models(file_name: str, file: SuiteFile) -> None:
@@ -139,6 +142,19 @@ def _check_models(file_name: str, file: SuiteFile) -> None:
                 packaged_model(spec.packaged_name)
         except ValueError as error:
             raise SuiteFileError(f"{file_name}: `models.{number}`: {error}") from error
+
+
+def _data_state(file: SuiteFile) -> dict[str, str]:
+    """Say per task of the user's own data when its files changed; content is hashed only then."""
+    return {t.task: _folder_state(Path(t.path)) for t in file.tasks if t.path}
+
+
+def _folder_state(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        stat = path.stat()
+        digest.update(f"{path.relative_to(folder)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:16]
 
 
 def _suite(home: Home, file: SuiteFile, path: Path) -> Suite:

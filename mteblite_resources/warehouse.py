@@ -86,7 +86,7 @@ class Warehouse:
                 name = connection.execute("SELECT current_database()").fetchall()[0][0]
                 connection.execute(f'COPY FROM DATABASE "{name}" TO published')
                 connection.execute("DETACH published")
-                os.replace(scratch, self.snapshot)
+                scratch.replace(self.snapshot)
             finally:
                 connection.close()
 

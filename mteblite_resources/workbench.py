@@ -6,10 +6,6 @@ the UI stay light.
 
 from __future__ import annotations
 
-import hashlib
-import io
-import os
-import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -23,6 +19,7 @@ from mteblite_assets.pools.pool import Pool
 from mteblite_assets.pools.task_data import TaskDescription
 from mteblite_assets.suites.catalog import Catalog, Suite, TaskEntry, make_suite
 from mteblite_assets.suites.suite_file import SuiteFile, SuiteModel
+from mteblite_resources.artifacts import Artifacts, remember
 from mteblite_resources.catalog_files import load_catalog, remember_resolution
 from mteblite_resources.encoders import EncodingSettings, open_encoder
 from mteblite_resources.home import Home
@@ -36,7 +33,6 @@ from mteblite_resources.warehouse import Warehouse, replace_partition
 if TYPE_CHECKING:
     from mteblite_resources.stored_encoder import StoredEncoder
 
-POOLS_KEPT = 12
 ENCODERS_KEPT = 2
 TASKS_KEPT = 12
 
@@ -64,8 +60,8 @@ class Workbench:
         self.encoding = encoding or EncodingSettings()
         self.official = official
         self.warehouse = Warehouse(home.writer, home.snapshot)
+        self.artifacts = Artifacts(home)
         self._identities: dict[str, ModelIdentity] = {}
-        self._pools: OrderedDict[str, Pool] = OrderedDict()
         self._encoders: OrderedDict[str, StoredEncoder] = OrderedDict()
         self._loaded: OrderedDict[TaskDescription, Any] = OrderedDict()
 
@@ -132,26 +128,9 @@ class Workbench:
 
     def loaded_task(self, description: TaskDescription) -> Any:
         """Return mteb's task object with its data, kept for the next model."""
-        return _remember(
+        return remember(
             self._loaded, description, lambda: self.tasks.loaded_task(description), TASKS_KEPT
         )
-
-    # --- pools ---------------------------------------------------------------------------
-
-    def save_pool(self, pool_task: str, pool: Pool) -> str:
-        """Write a pool under its hash and return the hash."""
-        pool_hash = pool.pool_hash()
-        pool.save(self._pool_folder(pool_task, pool_hash))
-        return pool_hash
-
-    def pool(self, stats: pd.DataFrame, pool_task: str) -> Pool:
-        """Return the pool of a row of `pools.shared_pool_stats`."""
-        pool_hash = str(stats["pool_hash"].iloc[0])
-        folder = self._pool_folder(pool_task, pool_hash)
-        return _remember(self._pools, str(folder), lambda: Pool.load(folder), POOLS_KEPT)
-
-    def _pool_folder(self, pool_task: str, pool_hash: str) -> Path:
-        return self.home.pools / pool_task.replace("/", ".") / pool_hash
 
     # --- models --------------------------------------------------------------------------
 
@@ -171,7 +150,7 @@ class Workbench:
     ) -> StoredEncoder:
         """Return a model that answers from the store and encodes what is missing."""
         key = f"{model.model_dump_json()} {max_tokens}"
-        return _remember(
+        return remember(
             self._encoders,
             key,
             lambda: open_encoder(
@@ -285,48 +264,8 @@ class Workbench:
             usable, run=self.home.results, local=self.home.local_results, official=self.official
         )
 
-    # --- arrays --------------------------------------------------------------------------
-
-    def save_array(self, array: np.ndarray) -> str:
-        """Keep an array under the hash of its content and return the file's name."""
-        buffer = io.BytesIO()
-        np.save(buffer, array.astype(np.float32), allow_pickle=False)
-        content = buffer.getvalue()
-        name = hashlib.sha256(content).hexdigest()[:32] + ".npy"
-        path = self.home.observations / name
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=".array-")
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(content)
-            os.replace(scratch, path)
-        return name
-
-    def load_array(self, name: str) -> np.ndarray:
-        """Return an array that `save_array` kept."""
-        path = self.home.observations / name
-        if not path.exists():
-            raise ValueError(f"observations file {name} is gone: materialize outcomes with --force")
-        return np.load(path, allow_pickle=False)
-
 
 def _source_of(model: SuiteModel) -> str:
     if model.name.startswith("package:"):
         return "package"
     return "local" if model.path else "hub"
-
-
-def _remember(
-    kept: OrderedDict[Any, Any],
-    key: Any,
-    make: Callable[[], Any],
-    limit: int,
-    drop: Callable[[Any], None] = lambda _: None,
-) -> Any:
-    """Return kept[key], made on demand; the least recently used beyond the limit is dropped."""
-    if key not in kept:
-        kept[key] = make()
-        while len(kept) > limit:
-            drop(kept.popitem(last=False)[1])
-    kept.move_to_end(key)
-    return kept[key]

@@ -212,7 +212,8 @@ def sql(query: str, json_: bool) -> None:
     except FileNotFoundError as error:
         raise UsageError(str(error)) from error
     except duckdb.Error as error:
-        raise UsageError(f"the warehouse refused the query: {error}") from error
+        reason = "\n".join(line for line in str(error).splitlines() if line.strip())
+        raise UsageError(f"the warehouse refused the query: {reason}") from error
     printing.emit_frame(frame, json_)
 
 

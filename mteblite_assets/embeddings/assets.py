@@ -41,7 +41,7 @@ def embedding_stats(work: Work) -> Produced:
     already had encoded is not encoded again.
     """
     started = time.perf_counter()
-    pool = work.bench.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
+    pool = work.bench.artifacts.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
     encoder = work.bench.encoder(work.model, work.max_tokens, work.progress)
     before = encoder.counts.encoded
     vectors = work.bench.embed(pool, encoder, work.bench.describe(work.entry))

@@ -21,7 +21,7 @@ import pandas as pd
 from mteblite_assets.graph.content import content_version, text_version
 from mteblite_assets.graph.declaration import Declaration, Produced, declarations
 from mteblite_assets.graph.keys import columns_of, is_asked_for, upstream_keys
-from mteblite_assets.graph.plan import Requirement, require, why_stale
+from mteblite_assets.graph.plan import Requirement, require_safely, why_stale
 from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_assets.suites.catalog import Catalog
 from mteblite_resources.warehouse import (
@@ -123,21 +123,11 @@ def _prepare(
         ledger = read_ledger(connection)
         for key in keys:
             context = SettingsContext(columns_of(declaration.grain, key), catalog, bench)
-            need = _safe_require(declaration, context, key, ledger)
+            need = require_safely(declaration, context, key, ledger)
             inputs = {} if need.blocked else _read_inputs(connection, declaration, key, catalog)
             entry = ledger.get((declaration.name, key))
             prepared.append(Prepared(key, need, entry, inputs))
     return prepared
-
-
-def _safe_require(
-    declaration: Declaration, context: SettingsContext, key: str, ledger: Mapping[Any, Any]
-) -> Requirement:
-    """Settings read files (a checkpoint's weights); one broken model must not stop the others."""
-    try:
-        return require(declaration, context, key, ledger)
-    except (ValueError, OSError) as error:
-        return Requirement(declaration.code_version, "", {}, blocked=str(error))
 
 
 def _read_inputs(
@@ -211,7 +201,7 @@ def _store(
         for done in batch:
             context = SettingsContext(columns_of(declaration.grain, done.key), catalog, bench)
             if done.status == "ok":
-                now = _safe_require(declaration, context, done.key, ledger)
+                now = require_safely(declaration, context, done.key, ledger)
                 if done.need is None or now.inputs != done.need.inputs:
                     again.append(done.key)
                     continue

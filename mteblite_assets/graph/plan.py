@@ -37,12 +37,15 @@ class Requirement:
     Attributes:
         inputs: data version per dep (several upstream partitions hashed as Dagster does).
         blocked: why it cannot run yet, else "".
+        unreadable: whether that is because its settings cannot be read (a model folder without
+            weights): a run records the reason, so that it stands beside the other failures.
     """
 
     code_version: str
     settings_hash: str
     inputs: Mapping[str, str]
     blocked: str = ""
+    unreadable: bool = False
 
 
 @dataclass
@@ -73,6 +76,16 @@ def require(
     settings = declaration.settings(context) if declaration.settings else None
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
     return Requirement(declaration.code_version, digest.hexdigest()[:16], inputs, blocked)
+
+
+def require_safely(
+    declaration: Declaration, context: SettingsContext, key: str, ledger: Ledger
+) -> Requirement:
+    """Return `require`; one model whose files cannot be read must not stop the others."""
+    try:
+        return require(declaration, context, key, ledger)
+    except (ValueError, OSError) as error:
+        return Requirement(declaration.code_version, "", {}, blocked=str(error), unreadable=True)
 
 
 def combined_version(versions: Mapping[str, str]) -> str:
@@ -140,10 +153,13 @@ def plan_asset(
     plan = AssetPlan()
     for key in keys:
         own = SettingsContext(columns_of(declaration.grain, key), context.catalog, context.bench)
-        need = require(declaration, own, key, ledger)
+        need = require_safely(declaration, own, key, ledger)
         pending = _pending_upstream(declaration, key, context.catalog, will_run or {})
         reason = why_stale(ledger.get((declaration.name, key)), need)
-        if need.blocked and not pending:
+        if need.unreadable:
+            plan.run.append(key)
+            plan.reasons[key] = need.blocked
+        elif need.blocked and not pending:
             plan.blocked.append(key)
             plan.reasons[key] = need.blocked
         elif reason or pending or force:
@@ -190,5 +206,5 @@ def _why_blocked(dep: str, entries: Mapping[str, Mapping[str, Any] | None]) -> s
 
 __all__ = [
     "AssetPlan", "Grain", "Requirement", "Scope", "combined_version", "plan_asset", "require",
-    "scoped_keys", "wanted_assets", "why_stale",
+    "require_safely", "scoped_keys", "wanted_assets", "why_stale",
 ]  # fmt: skip

@@ -79,11 +79,19 @@ def arrivals(
 def _checkpoints(folder: Path, suites: list[str]) -> list[tuple[str, Path]]:
     found: list[tuple[str, Path]] = []
     for path in sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith(".")):
-        if path.name in suites and not _has_weights(path):
+        if path.name in suites and not _is_checkpoint(path):
             found += [(path.name, p) for p in sorted(path.iterdir()) if _has_weights(p)]
         elif _has_weights(path):
             found.append(("", path))
     return found
+
+
+def _is_checkpoint(path: Path) -> bool:
+    """Whether a folder named like a suite is a checkpoint itself and not a folder of them."""
+    names = {p.name for p in path.iterdir() if p.is_file()}
+    return bool(names & {MARKER, "modules.json", "config.json"}) or any(
+        name.endswith(WEIGHTS) for name in names
+    )
 
 
 def _has_weights(path: Path) -> bool:

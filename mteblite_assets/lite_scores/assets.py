@@ -35,8 +35,8 @@ from mteblite_assets.validation.assets import chosen_variant
         Check(
             "every_task_released_with_its_selection",
             "A released task has the selection that the selections stage stored.",
-            "SELECT l.suite, l.task FROM lite_scores.lite_suites l WHERE NOT EXISTS "
-            "(SELECT 1 FROM selections.selected_items s WHERE s.suite = l.suite AND s.task = l.task)",
+            "SELECT l.suite, l.task FROM lite_scores.lite_suites l "
+            "ANTI JOIN selections.selected_items s USING (suite, task)",
         )
     ],
 )  # fmt: skip
@@ -184,7 +184,7 @@ def _observe(
     work: Work, row: dict[str, Any], task: FittedTask, counts: dict[str, int]
 ) -> np.ndarray:
     entry = work.suite.task(task.task)
-    pool = work.bench.pool(pd.DataFrame([row]), str(row["pool_task"]))
+    pool = work.bench.artifacts.pool(pd.DataFrame([row]), str(row["pool_task"]))
     cut = restrict(pool, task.selection["item_id"].tolist())
     encoder = work.bench.encoder(work.model, work.max_tokens, work.progress)
     before = encoder.counts.encoded

@@ -63,13 +63,15 @@ def item_outcomes(work: Work) -> Produced:
     metric libraries; the pool score is the task's main metric over the whole pool.
     """
     started = time.perf_counter()
-    pool = work.bench.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
+    pool = work.bench.artifacts.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
     encoder = work.bench.encoder(work.model, work.max_tokens, work.progress)
     vectors = work.bench.embed(pool, encoder, work.bench.describe(work.entry))
     # Threads cost more than they save on matrices of this size.
     with threadpool_limits(limits=1):
         scored = score_pool(pool, vectors, similarity=encoder.similarity_name)
-    saved = "" if scored.observations is None else work.bench.save_array(scored.observations)
+    saved = (
+        "" if scored.observations is None else work.bench.artifacts.save_array(scored.observations)
+    )
     outcomes = pd.DataFrame({"item_id": pool.items["item_id"], "outcome": scored.outcomes})
     score = {
         "pool_score": scored.pool_score,

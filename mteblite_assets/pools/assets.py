@@ -53,7 +53,7 @@ def pool_items(work: Work) -> Produced:
     settings = work.catalog.suite(work.entry.suite).pool_settings
     work.progress("drawing the pool")
     pool = draw_pool(data, settings)
-    pool_hash = work.bench.save_pool(work.key["pool_task"], pool)
+    pool_hash = work.bench.artifacts.save_pool(work.key["pool_task"], pool)
     stats = {
         "task": work.entry.task,
         "n_items": len(pool.items),

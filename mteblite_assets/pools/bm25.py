@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mteblite_assets.pools.bm25_search import Found, Postings, Query, search
+from mteblite_assets.pools.bm25_search import Found, Postings, Query, make_postings, search
 from mteblite_assets.pools.tokens import tokenize
 
 K1 = 0.9
@@ -137,11 +137,7 @@ class Index:
             documents[places] = rows
             scores[places] = np.repeat(self._idf[part.terms], part.runs) * (tf / (tf + norms[rows]))
             free[part.terms] += part.runs
-        limits = np.zeros(len(frequencies), dtype=np.float32)
-        used = np.flatnonzero(frequencies)
-        if len(used):
-            limits[used] = np.maximum.reduceat(scores, starts[:-1][used])
-        return Postings(starts, documents, scores, limits, len(norms))
+        return make_postings(starts, documents, scores, len(norms))
 
 
 class _Counts(NamedTuple):

@@ -14,7 +14,10 @@ from collections.abc import Sequence
 import numba
 import numpy as np
 
-from mteblite_assets.pools.bm25_search import SLACK, Found, Postings, Query
+from mteblite_assets.pools.bm25_search import BLOCK, SLACK, Found, Postings, Query
+
+READ_PER_LOOK_UP = 40
+"""Postings that are read in a row in the time of one look-up, which misses the cache."""
 
 _compiled = numba.njit(cache=True, nogil=True)
 
@@ -30,16 +33,18 @@ def search_all(postings: Postings, queries: Sequence[Query], number: int) -> lis
 
 
 @_compiled
-def _search_all(starts, documents, scores, limits, n, bounds, terms, repeats, number):
+def _search_all(
+    starts, documents, scores, limits, blocks, frequent, n, bounds, terms, repeats, number
+):
     """Return the (queries,) end of each query's documents, and (found,) rows and scores."""
     total, rows = np.zeros(n, np.float32), np.empty(n, np.int32)
     heap = np.empty(number, np.float32)
+    lists = (starts, documents, scores, limits, blocks, frequent)
     ends = np.empty(len(bounds) - 1, np.int64)
     out_rows, out_scores, used = np.empty(1024, np.int32), np.empty(1024, np.float32), 0
     for query in range(len(bounds) - 1):
         part = slice(bounds[query], bounds[query + 1])
-        lists = (starts, documents, scores, limits, terms[part], repeats[part])
-        found, seen = _collect(lists, total, rows, heap)
+        found, seen = _collect(lists, terms[part], repeats[part], total, rows, heap)
         kth = np.float32(0)
         if found > number:
             for i in range(found):
@@ -60,9 +65,9 @@ def _search_all(starts, documents, scores, limits, n, bounds, terms, repeats, nu
 
 
 @_compiled
-def _collect(lists, total, rows, heap):
+def _collect(lists, terms, repeats, total, rows, heap):
     """Sum up a query; return (documents that may be among the best, all touched), in `rows`."""
-    starts, documents, scores, limits, terms, repeats = lists
+    starts, documents, scores, limits, _, _ = lists
     seen, reached, rest = 0, 0.0, 0.0
     for rank in range(len(terms)):
         rest += repeats[rank] * limits[terms[rank]]
@@ -71,7 +76,8 @@ def _collect(lists, total, rows, heap):
             for i in range(seen):
                 _keep_largest(heap, i, total[rows[i]])
             if heap[0] * SLACK > rest:
-                return _look_up(lists, total, rows, heap, rank, rest, seen), seen
+                found = _look_up(lists, terms[rank:], repeats[rank:], rest, total, rows, heap, seen)
+                return found, seen
         limit = repeats[rank] * limits[terms[rank]]
         rest, reached = rest - limit, reached + limit
         for place in range(starts[terms[rank]], starts[terms[rank] + 1]):
@@ -84,47 +90,57 @@ def _collect(lists, total, rows, heap):
 
 
 @_compiled
-def _look_up(lists, total, rows, heap, rank, rest, seen):
-    """Add the terms from `rank` on to the documents found; move those that may win to the front.
+def _look_up(lists, terms, repeats, rest, total, rows, heap, seen):
+    """Add further terms to the documents found; move those that may win to the front.
 
     The documents ahead so far are looked up first: their scores are close to the best ones, and
     nearly all others drop out against them.
     """
-    starts, documents, scores, limits, terms, repeats = lists
+    starts, documents, scores, limits, _, _ = lists
     ahead, count = heap[0], 0
     for i in range(seen):
-        if total[rows[i]] >= ahead and count < 2 * len(heap):
-            value = total[rows[i]]
-            for later in range(rank, len(terms)):
-                value += repeats[later] * _score(lists, terms[later], rows[i])
+        value = total[rows[i]]
+        if value >= ahead and count < 2 * len(heap):
+            for rank in range(len(terms)):
+                value += repeats[rank] * _score(lists, terms[rank], rows[i])
             _keep_largest(heap, count, value)
             count += 1
     least, found = heap[0] * SLACK, seen
-    for later in range(rank, len(terms)):
+    for rank in range(len(terms)):
         kept = 0
         for i in range(found):
-            if total[rows[i]] + rest >= least:
-                rows[kept], rows[i] = rows[i], rows[kept]
+            row = rows[i]
+            if total[row] + rest >= least:
+                rows[kept], rows[i] = row, rows[kept]
                 kept += 1
-        found = kept
-        for i in range(found):
-            total[rows[i]] += repeats[later] * _score(lists, terms[later], rows[i])
-        rest -= repeats[later] * limits[terms[later]]
+        found, term = kept, terms[rank]
+        if starts[term + 1] - starts[term] < READ_PER_LOOK_UP * found:
+            for place in range(starts[term], starts[term + 1]):
+                if total[documents[place]] > 0:
+                    total[documents[place]] += repeats[rank] * scores[place]
+        else:
+            for i in range(found):
+                total[rows[i]] += repeats[rank] * _score(lists, term, rows[i])
+        rest -= repeats[rank] * limits[term]
     return found
 
 
 @_compiled
 def _score(lists, term, row):
     """Return what a term adds to a document, 0 without it."""
-    starts, documents, scores, _, _, _ = lists
-    low, high = starts[term], starts[term + 1]
+    starts, documents, scores, _, blocks, frequent = lists
+    low, last = starts[term], starts[term + 1]
+    high, block = last, frequent[term]
+    if block >= 0:
+        high = low + blocks[block, row // BLOCK + 1]
+        low = low + blocks[block, row // BLOCK]
     while low < high:
         middle = (low + high) >> 1
         if documents[middle] < row:
             low = middle + 1
         else:
             high = middle
-    if low < starts[term + 1] and documents[low] == row:
+    if low < last and documents[low] == row:
         return scores[low]
     return np.float32(0)
 

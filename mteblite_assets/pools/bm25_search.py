@@ -16,6 +16,10 @@ SLACK = 1 - 1e-5
 """A bound this close to a score may be a tie: float32 sums of a query are exact to some 1e-6."""
 
 
+BLOCK = 64
+"""Rows of a block: with a frequent term in every other row, five steps find a document."""
+
+
 class Postings(NamedTuple):
     """Which documents have a term, and what it adds to their score.
 
@@ -24,6 +28,9 @@ class Postings(NamedTuple):
         documents: int32 rows, ascending within a term.
         scores: float32.
         limits: (n_terms,) float32, the largest score of each term.
+        blocks: (n_frequent, n_blocks + 1) int32: where in the postings of a frequent term each
+            block of BLOCK rows begins, counted from the term's start.
+        frequent: (n_terms,) int32 row of a term in `blocks`, -1 for terms that have none.
         n_documents: number of rows.
     """
 
@@ -31,12 +38,33 @@ class Postings(NamedTuple):
     documents: np.ndarray
     scores: np.ndarray
     limits: np.ndarray
+    blocks: np.ndarray
+    frequent: np.ndarray
     n_documents: int
 
     def of(self, term: int) -> tuple[np.ndarray, np.ndarray]:
         """Return rows and scores of a term."""
         part = slice(self.starts[term], self.starts[term + 1])
         return self.documents[part], self.scores[part]
+
+
+def make_postings(
+    starts: np.ndarray, documents: np.ndarray, scores: np.ndarray, n_documents: int
+) -> Postings:
+    """Return postings with their limits and blocks."""
+    frequencies = np.diff(starts)
+    limits = np.zeros(len(frequencies), dtype=np.float32)
+    used = np.flatnonzero(frequencies)
+    if len(used):
+        limits[used] = np.maximum.reduceat(scores, starts[:-1][used])
+    named = np.flatnonzero(frequencies > n_documents / BLOCK)
+    frequent = np.full(len(frequencies), -1, dtype=np.int32)
+    frequent[named] = np.arange(len(named))
+    bounds = np.arange(0, n_documents + BLOCK, BLOCK)
+    blocks = np.empty((len(named), len(bounds)), dtype=np.int32)
+    for row, term in enumerate(named):
+        blocks[row] = np.searchsorted(documents[starts[term] : starts[term + 1]], bounds)
+    return Postings(starts, documents, scores, limits, blocks, frequent, n_documents)
 
 
 class Query(NamedTuple):

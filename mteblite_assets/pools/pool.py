@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -78,7 +77,12 @@ class Pool:
         return digest.hexdigest()[:16]
 
     def save(self, folder: Path) -> None:
-        """Write the pool as Parquet and JSON files; the folder appears complete or not at all."""
+        """Write the pool as Parquet and JSON files; the folder appears complete or not at all.
+
+        The folder is named by the pool's hash, so one that is there is this pool already.
+        """
+        if (folder / "meta.json").exists():
+            return
         folder.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".pool-"))
         try:
@@ -87,12 +91,13 @@ class Pool:
             self.items.to_parquet(scratch / "items.parquet", index=False)
             for name, frame in self.frames.items():
                 frame.to_parquet(scratch / f"frame-{name}.parquet", index=False)
-            if folder.exists():
-                shutil.rmtree(folder)
-            os.replace(scratch, folder)
-        except BaseException:
+            scratch.replace(folder)
+        except OSError:
+            # Another process may have put the same pool there meanwhile.
+            if not (folder / "meta.json").exists():
+                raise
+        finally:
             shutil.rmtree(scratch, ignore_errors=True)
-            raise
 
     @classmethod
     def load(cls, folder: Path) -> Pool:

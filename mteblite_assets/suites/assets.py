@@ -63,7 +63,8 @@ def _members(context: SettingsContext) -> Any:
         Check(
             "one_family_each",
             "A reference model is listed once per suite, with one family.",
-            "SELECT suite, model, count(*) AS n FROM suites.roster GROUP BY ALL HAVING count(*) > 1",
+            "SELECT suite, model, count(*) AS n FROM suites.roster "
+            "GROUP BY ALL HAVING count(*) > 1",
         )
     ],
 )

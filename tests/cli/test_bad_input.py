@@ -270,12 +270,11 @@ def test_score_of_a_folder_without_weights(untouched: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("query", "names"),
     [
-        ("SELEC 1", ("syntax error", "SELEC")),
+        ("SELEC 1", ("syntax error", "LINE 1: SELEC 1")),
         ("SELECT * FROM nix", ("nix", "does not exist")),
         ("DELETE FROM lite_scores.task_scores", ("DELETE", "read-only")),
         ("CREATE TABLE t AS SELECT 1", ("read-only",)),
         ("DROP TABLE lite_scores.task_scores", ("read-only",)),
-        ("INSTALL httpfs; SELECT 1 FROM nix", ("refused",)),
     ],
 )
 def test_sql_that_is_wrong_or_would_write(home: Path, query: str, names: tuple[str, ...]) -> None:
@@ -317,7 +316,7 @@ def test_official_scores_without_a_table(
     # What does not need the scores is there.
     assert "outcomes" in out
     rows = command("sql", "SELECT count(*) AS n FROM outcomes.item_outcomes", "--json")[1]
-    assert yaml.safe_load(rows) == [{"n": 40}] or yaml.safe_load(rows)[0]["n"] > 0
+    assert yaml.safe_load(rows)[0]["n"] > 0
 
 
 def test_official_table_that_is_not_there(

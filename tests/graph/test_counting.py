@@ -49,7 +49,7 @@ def test_new_candidate_runs_its_lite_scores_and_the_reports_only(home):
     assert ran(report) == {"lite_scores": [f"spare-2|{SUITE}"], "dbt_reports": ["all"]}
     scores = table(home, "lite_scores.task_scores")
     assert set(scores["model"]) == {"tiny-x", "spare-2"}
-    assert "spare-2" in set(table(home, "dbt_reports.lite_leaderboard")["model"])
+    assert "spare-2" in set(table(home, "lite_leaderboard")["model"])
 
 
 def test_removed_reference_model_leaves_every_fit(home, upkeep):

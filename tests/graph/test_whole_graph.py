@@ -76,10 +76,10 @@ def test_lite_scores_are_near_the_truth(home):
 
 
 def test_marts_hold_the_candidate(home):
-    board = table(home, "dbt_reports.lite_leaderboard")
+    board = table(home, "lite_leaderboard")
     assert "tiny-x" in set(board["model"])
     assert np.isfinite(board.loc[board["model"] == "tiny-x", "mean"]).all()
-    assert len(table(home, "dbt_reports.validation_summary"))
+    assert len(table(home, "validation_summary"))
 
 
 def test_second_run_runs_nothing_and_plan_and_status_agree(home):

@@ -59,8 +59,8 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
     """
     if vectors.ndim != 2 or len(vectors) != len(pool.texts):
         raise ValueError(
-            f"{pool.meta['task']}: got vectors of shape {vectors.shape} for {len(pool.texts)} texts; "
-            "expected one row per text"
+            f"{pool.meta['task']}: got vectors of shape {vectors.shape} for {len(pool.texts)} "
+            "texts; expected one row per text"
         )
     if not np.isfinite(vectors).all():
         raise ValueError(f"{pool.meta['task']}: vectors hold NaN or infinite values")

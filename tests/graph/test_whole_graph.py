@@ -78,7 +78,7 @@ def test_lite_scores_are_near_the_truth(home):
 def test_marts_hold_the_candidate(home):
     board = table(home, "lite_leaderboard")
     assert "tiny-x" in set(board["model"])
-    assert np.isfinite(board.loc[board["model"] == "tiny-x", "mean"]).all()
+    assert np.isfinite(board.loc[board["model"] == "tiny-x", "predicted_mean"]).all()
     assert len(table(home, "validation_summary"))
 
 

@@ -7,6 +7,7 @@ import dagster as dg
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.partitions import CANDIDATES, Partitions
 from mteblite_assets.graph.watching import Arrival, arrivals
+from mteblite_assets.suites.catalog import Catalog
 from mteblite_resources.catalog_files import load_catalog, register_model
 from mteblite_resources.home import Home
 from mteblite_resources.warehouse import Warehouse
@@ -39,10 +40,18 @@ def checkpoint_sensor(job: Any) -> dg.SensorDefinition:
         folder = home.checkpoints
         if not folder.is_dir():
             return dg.SkipReason(f"{folder} is not there (unmounted?); nothing is removed")
-        suites = sorted(load_catalog(home).suites)
-        found, cursor, waiting = arrivals(folder, suites, _released(home), context.cursor or "")
+        catalog = load_catalog(home)
+        arrived, cursor, waiting = arrivals(
+            folder, sorted(catalog.suites), _released(home), context.cursor or ""
+        )
+        found = [a for a in arrived if not _name_is_taken(a, catalog)]
         for arrival in found:
             register_model(home, arrival.suite, arrival.as_model())
+        waiting += [
+            f"{a.name} (suite {a.suite} has another model of this name: rename the folder)"
+            for a in arrived
+            if a not in found
+        ]
         if not found:
             context.update_cursor(cursor)
             return dg.SkipReason(
@@ -57,6 +66,14 @@ def checkpoint_sensor(job: Any) -> dg.SensorDefinition:
         )
 
     return checkpoints
+
+
+def _name_is_taken(arrival: Arrival, catalog: Catalog) -> bool:
+    """Whether the suite has a model of this name that is not this folder; it must not be lost."""
+    if arrival.suite not in catalog.suites:
+        return False
+    known = {m.name: m.path for m in catalog.suites[arrival.suite].models}
+    return arrival.name in known and known[arrival.name] != arrival.path
 
 
 def _request(arrival: Arrival) -> dg.RunRequest:

@@ -30,7 +30,8 @@ class EncodingSettings:
 
     Attributes:
         batch_size: texts per forward pass.
-        device: `cuda`, `cuda:1`, `cpu` ...; None = a GPU when there is one.
+        device: `cuda`, `cuda:1`, `cpu` ...; several with commas (`cuda:0,cuda:1`) share the texts,
+            one process each; None = a GPU when there is one.
         dtype: `float16`, `bfloat16` or `float32`; None = the one that mteb loads the model in.
         backend: sentence-transformers' `torch`, `onnx` or `openvino`.
         chunk_size: texts handed to the model at once; a killed run repeats at most a few chunks.
@@ -52,6 +53,16 @@ class EncodingSettings:
             raise ValueError(
                 f"batch_size {self.batch_size} and chunk_size {self.chunk_size} must be positive"
             )
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices, one by one; empty = sentence-transformers' choice."""
+        return tuple(d.strip() for d in (self.device or "").split(",") if d.strip())
+
+    @property
+    def load_device(self) -> str | None:
+        """Where weights are loaded; those for several devices wait in shared memory."""
+        return "cpu" if len(self.devices) > 1 else next(iter(self.devices), None)
 
     @property
     def numerics(self) -> str:
@@ -201,8 +212,8 @@ def _load_hub(
     if takes_local and _is_cached(spec.base, identity.revision):
         # With the hub out of reach, each file of a complete copy costs a minute of retries.
         with contextlib.suppress(OSError):
-            return own.load_model(device=settings.device, local_files_only=True, **extra)
-    return own.load_model(device=settings.device, **extra)
+            return own.load_model(device=settings.load_device, local_files_only=True, **extra)
+    return own.load_model(device=settings.load_device, **extra)
 
 
 def _is_cached(name: str, revision: str) -> bool:
@@ -224,7 +235,7 @@ def _sentence_transformer(
 
     model = SentenceTransformer(
         name,
-        device=settings.device,
+        device=settings.load_device,
         trust_remote_code=spec.trust_remote_code,
         backend=settings.backend,
         **kwargs,

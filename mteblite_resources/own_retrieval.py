@@ -50,22 +50,40 @@ def _retrieval_split(
 
 
 def _documents(task: str, file: Path, optional: str) -> Any:
+    """Return the rows of `corpus` (optional: title) or `queries` (optional: instruction).
+
+    Rows that say the same under one id count once; a title may stand without a text.
+    """
     from datasets import Dataset
 
     frame = read_table(task, file)
-    ids = strings(column(task, file, frame, "_id", "id"))
-    repeated = pd.Index(ids)[pd.Index(ids).duplicated()]
+    frame = frame.assign(id=strings(column(task, file, frame, "_id", "id")))
+    extra = [optional] if optional in frame.columns else []
+    frame = frame.assign(**{name: frame[name].fillna("").astype(str) for name in extra})
+    if extra == ["title"] and "text" in frame.columns:
+        frame = frame.assign(
+            text=frame["text"].mask(frame["text"].isna() & (frame.title != ""), "")
+        )
+    frame = frame.assign(text=strings(column(task, file, frame, "text")))
+    rows = frame[["id", "text", *extra]].drop_duplicates()
+    repeated = rows.loc[rows["id"].duplicated(), "id"]
     if len(repeated):
-        raise ValueError(f"{task}: {file} has id {repeated[0]!r} more than once; make ids unique")
-    columns = {"id": ids, "text": strings(column(task, file, frame, "text"))}
-    if optional in frame.columns:
-        columns[optional] = strings(frame[optional].fillna("").tolist())
-    return Dataset.from_dict(columns)
+        where = frame.index[frame["id"] == repeated.iloc[0]].tolist()
+        raise ValueError(
+            f"{task}: {file} has id {repeated.iloc[0]!r} more than once, with different texts in "
+            f"rows {where}; make ids unique"
+        )
+    return Dataset.from_dict({name: rows[name].tolist() for name in rows.columns})
 
 
 def _judgements(
     task: str, file: Path, queries: set[str], documents: set[str]
 ) -> dict[str, dict[str, int]]:
+    """Return relevance by document by query.
+
+    A judged document may be missing from the corpus: it then counts as one that no model finds,
+    as in mteb. If all are missing the ids do not fit, which is an error.
+    """
     frame = read_table(task, file)
     rows = zip(
         strings(column(task, file, frame, "query-id", "query_id")),
@@ -75,11 +93,15 @@ def _judgements(
     )
     judged: dict[str, dict[str, int]] = {}
     for row, (query, document, score) in enumerate(rows):
-        for what, known in ((query, queries), (document, documents)):
-            if what not in known:
-                where = "queries" if known is queries else "corpus"
-                raise ValueError(f"{task}: {file}, row {row}: id {what!r} is not in the {where}")
+        if query not in queries:
+            raise ValueError(f"{task}: {file}, row {row}: id {query!r} is not in the queries")
         judged.setdefault(query, {})[document] = int(number(task, file, row, score))
+    if not documents.intersection(set().union(*judged.values())):
+        first = next(iter(next(iter(judged.values()))))
+        raise ValueError(
+            f"{task}: {file}, row 0: id {first!r} is not in the corpus, nor is any other judged "
+            "document: check that the ids of corpus and qrels agree"
+        )
     return judged
 
 
@@ -88,7 +110,7 @@ def _candidates(
 ) -> dict[str, list[str]]:
     file = find_table(folder, "top_ranked")
     if file is None:
-        return {query: list(documents) for query, documents in judged.items()}
+        return {query: [d for d in judged[query] if d in documents] for query in judged}
     frame = read_table(task, file)
     queries = strings(column(task, file, frame, "query-id", "query_id"))
     lists = column(task, file, frame, "corpus-ids", "corpus_ids")

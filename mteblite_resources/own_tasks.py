@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from mteblite_assets.pools.metric_names import check_metrics
 from mteblite_assets.pools.task_data import TaskDescription
 from mteblite_resources.own_files import (
     column,
@@ -61,13 +62,14 @@ def describe_own(
     """Return the description of a user's own task; its revision is a hash of its files.
 
     Raises:
-        ValueError: type, folder, a file or a subset is not one that can be used.
+        ValueError: type, folder, a file, a subset or a metric is not one that can be used.
     """
     if task_type not in MAIN_METRICS:
         raise ValueError(
             f"{task}: type {task_type!r} of your own data; expected one of "
             f"{', '.join(MAIN_METRICS)}"
         )
+    check_metrics(task, task_type, [MAIN_METRICS[task_type], *metrics])
     if hf_subsets is not None and list(hf_subsets) != [SUBSET]:
         raise ValueError(
             f"{task}: has subsets {list(hf_subsets)}; your own data has one subset, {SUBSET!r}: "

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
 
     from mteblite_resources.encoders import EncodingSettings
+    from mteblite_resources.text_batches import BatchedEncoder
 
 logger = logging.getLogger(__name__)
 
@@ -143,6 +144,7 @@ class MtebRunning:
         self._load = load
         self._facts_file = facts_file
         self._inner: EncoderProtocol | None = None
+        self._batched: BatchedEncoder | None = None
         self._facts: dict[str, Any] | None = None
 
     def address(self, task: TaskMetadata, prompt_type: str) -> Address:
@@ -162,19 +164,19 @@ class MtebRunning:
         self, texts: list[str], task: TaskMetadata, prompt_type: str, split: str, hf_subset: str
     ) -> dict[str, Any]:
         """See `RunningModel.encode`."""
-        from datasets import Dataset
         from mteb.types import PromptType
-        from torch.utils.data import DataLoader
 
-        inputs = DataLoader(Dataset.from_dict({"text": texts}), batch_size=self.settings.batch_size)
-        vectors = self._running().encode(
-            inputs,
+        from mteblite_resources.text_batches import BatchedEncoder
+
+        if self._batched is None:
+            inner = self._running()
+            self._batched = BatchedEncoder(inner, self.settings.batch_size, self.settings.devices)
+        vectors = self._batched.encode(
+            texts,
             task_metadata=task,
             hf_split=split,
             hf_subset=hf_subset,
             prompt_type=PromptType(prompt_type) if prompt_type else None,
-            batch_size=self.settings.batch_size,
-            show_progress_bar=False,
         )
         return {self.fingerprint: vectors}
 
@@ -197,7 +199,9 @@ class MtebRunning:
 
     def close(self) -> None:
         """See `RunningModel.close`."""
-        self._inner = None
+        if self._batched is not None:
+            self._batched.close()
+        self._inner = self._batched = None
 
     def _running(self) -> EncoderProtocol:
         if self._inner is None:

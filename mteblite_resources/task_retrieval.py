@@ -19,7 +19,7 @@ def retrieval(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]
 
     Queries without any judged document are dropped as in mteb; a judgement of relevance 0 counts.
     """
-    from mteb._create_dataloaders import _corpus_to_dict, _retrieval_texts
+    from mteb._create_dataloaders import _retrieval_texts
     from mteb.abstasks.retrieval import _filter_queries_without_positives
     from mteb.types import PromptType
 
@@ -28,12 +28,13 @@ def retrieval(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]
     judged, queries = _filter_queries_without_positives(data["relevant_docs"], data["queries"])
     require_rows(cell, "query with a judged document", len(queries))
     require_rows(cell, "document", len(data["corpus"]))
-    query_ids = [str(i) for i in queries["id"]]
+    query_ids = [str(i) for i in queries["id"][:]]
+    judged = {str(query): documents for query, documents in judged.items()}
     ranked = data["top_ranked"]
+    if not isinstance(queries["text"][0], dict | list):  # a conversation is made a text below
+        texts_of(cell, "text", queries["text"][:])
     return {
-        "corpus": Corpus.from_dataset(
-            data["corpus"], "id", lambda rows: [_corpus_to_dict(r)["text"] for r in _records(rows)]
-        ),
+        "corpus": Corpus.from_dataset(data["corpus"], "id", _document_texts),
         "queries": pd.DataFrame(
             {
                 "query_id": query_ids,
@@ -63,6 +64,14 @@ def retrieval_protocol(task: Any) -> dict[str, Any]:
     }
 
 
-def _records(rows: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    names = list(rows)
-    return [dict(zip(names, values, strict=True)) for values in zip(*rows.values(), strict=True)]
+def _document_texts(rows: dict[str, list[Any]]) -> list[Any]:
+    """Return title and text joined as in mteb; what is no text stays, for the corpus to name."""
+    from mteb._create_dataloaders import _corpus_to_dict
+
+    titles = rows.get("title") or [""] * len(rows["text"])
+    return [
+        _corpus_to_dict({"id": "", "title": title or "", "text": text})["text"]
+        if isinstance(text, str)
+        else text
+        for title, text in zip(titles, rows["text"], strict=True)
+    ]

@@ -68,7 +68,7 @@ class DamagedShardError(ValueError):
 
 
 @dataclass(frozen=True)
-class _Located:
+class Located:
     """Where texts lie: shard number (-1 = not stored) and row per text, and the shards."""
 
     number: np.ndarray
@@ -77,6 +77,7 @@ class _Located:
 
     @property
     def absent(self) -> np.ndarray:
+        """Positions (ascending) of the texts that are not stored."""
         return np.flatnonzero(self.number < 0)
 
 
@@ -95,7 +96,11 @@ class VectorStore:
 
     def missing(self, model_fp: str, prompt_fp: str, texts: Sequence[str]) -> np.ndarray:
         """Return the positions (ascending) of the texts that are not stored."""
-        return self._locate(model_fp, prompt_fp, text_hashes(texts)).absent
+        return self.locate(model_fp, prompt_fp, texts).absent
+
+    def locate(self, model_fp: str, prompt_fp: str, texts: Sequence[str]) -> Located:
+        """Return where texts lie now; hand it to `get` to look them up once instead of twice."""
+        return self._locate(model_fp, prompt_fp, text_hashes(texts))
 
     def put(self, model_fp: str, prompt_fp: str, texts: Sequence[str], vectors: np.ndarray) -> int:
         """Store the vectors of texts; texts already stored keep what they have.
@@ -139,14 +144,23 @@ class VectorStore:
             con.execute("COMMIT")
         return len(new)
 
-    def get(self, model_fp: str, prompt_fp: str, texts: Sequence[str]) -> np.ndarray:
+    def get(
+        self, model_fp: str, prompt_fp: str, texts: Sequence[str], located: Located | None = None
+    ) -> np.ndarray:
         """Return the stored vectors, (n, dim) float32, in the order of the texts.
+
+        Args:
+            model_fp: the checkpoint's fingerprint.
+            prompt_fp: fingerprint of prompt, token cap and whatever else changes a vector.
+            texts: any number, repeats allowed.
+            located: what `locate` said of these texts a moment ago; None = look them up.
 
         Raises:
             KeyError: some texts are not stored; says how many.
             DamagedShardError: a shard is damaged; it is named and dropped, encode again.
         """
-        located = self._locate(model_fp, prompt_fp, text_hashes(texts))
+        if located is None:
+            located = self.locate(model_fp, prompt_fp, texts)
         absent = located.absent
         if len(absent):
             raise KeyError(
@@ -176,11 +190,11 @@ class VectorStore:
             row = con.execute(_STATS).fetchall()[0]
         return dict(zip(("models", "vectors", "shards", "bytes"), map(int, row), strict=True))
 
-    def _locate(self, model_fp: str, prompt_fp: str, hashes: Sequence[str]) -> _Located:
+    def _locate(self, model_fp: str, prompt_fp: str, hashes: Sequence[str]) -> Located:
         number = np.full(len(hashes), -1, dtype=np.int64)
         row = np.zeros(len(hashes), dtype=np.int64)
         if not (self.root / model_fp / prompt_fp).is_dir():
-            return _Located(number, row, [])
+            return Located(number, row, [])
         with self._index() as con:
             shards = [Shard(*r) for r in con.execute(_SHARDS, [model_fp, prompt_fp]).fetchall()]
             names = pa.array([s.name for s in shards], pa.string())
@@ -190,7 +204,7 @@ class VectorStore:
             hits = con.execute(_HITS, [model_fp, prompt_fp]).fetchnumpy()
         positions = np.asarray(hits["position"], dtype=np.int64)
         number[positions], row[positions] = hits["number"], hits["row"]
-        return _Located(number, row, shards)
+        return Located(number, row, shards)
 
     def _drop(self, model_fp: str, prompt_fp: str, shard: str) -> None:
         """Take a damaged shard out of the index and off the disk."""

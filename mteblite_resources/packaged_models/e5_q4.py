@@ -63,10 +63,10 @@ def load_weights(path: Path) -> BertWeights:
     places = _read_directory(data, position)
     table = _packed(data, places["emb.word"], header.vocabulary, header.dim)
 
-    def embed(ids: np.ndarray) -> torch.Tensor:
+    def embed(ids: np.ndarray, device: torch.device) -> torch.Tensor:
         distinct, where = np.unique(ids, return_inverse=True)
-        rows = torch.from_numpy(_unpack(table[distinct]))
-        return rows[torch.from_numpy(where.reshape(ids.shape))]
+        rows = torch.from_numpy(_unpack(table[distinct])).to(device)
+        return rows[torch.from_numpy(where.reshape(ids.shape)).to(device)]
 
     return BertWeights(
         embed=embed,

@@ -99,3 +99,12 @@ def test_plan_of_an_empty_home_is_what_the_first_run_does(empty_home, world):
     plan = tiny_suite.run_json("plan", "--suite", SUITE)
     assert tiny_suite.ran(plan) == tiny_suite.ran(world.first)
     assert {r for e in plan["assets"].values() for r in e["reasons"].values()} == {"missing"}
+
+
+def test_printed_report_names_each_stage_and_counts(home):
+    code, out, _ = tiny_suite.command("--quiet", "materialize", "--suite", SUITE)
+    assert code == 0
+    rows = {line.split()[0]: line.split()[1:] for line in out.splitlines()[1:] if line.strip()}
+    assert rows["outcomes"] == ["0", "18", "0", "0"]
+    assert rows["lite_scores"] == ["0", "2", "0", "0"]
+    assert "0 partitions ran" in out

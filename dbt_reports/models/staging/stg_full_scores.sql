@@ -2,6 +2,6 @@ select
     suite,
     task,
     model,
-    main_score,
+    {{ known('main_score') }} as main_score,
     source as score_source
 from {{ source('reference_scores', 'full_scores') }}

@@ -5,6 +5,6 @@ select
     fold,
     model,
     task,
-    predicted,
-    actual
+    {{ known('predicted') }} as predicted,
+    {{ known('actual') }} as actual
 from {{ source('validation', 'lomo_predictions') }}

@@ -3,8 +3,8 @@ select
     task,
     task_type,
     model,
-    predicted,
-    lower,
-    upper,
+    {{ known('predicted') }} as predicted,
+    {{ known('lower') }} as lower,
+    {{ known('upper') }} as upper,
     out_of_range
 from {{ source('lite_scores', 'task_scores') }}

@@ -4,6 +4,6 @@ select
     variant,
     target,
     metric,
-    value,
+    {{ known('value') }} as value,
     n_models
 from {{ source('validation', 'validation_metrics') }}

@@ -104,7 +104,9 @@ class Warehouse:
                 f"no warehouse at {self.snapshot}: run `mteblite quickstart` or "
                 "`mteblite materialize --suite NAME` first"
             )
-        connection = duckdb.connect(str(self.snapshot), read_only=True, config=CONFIG)
+        # No files but this one: a query can neither write one nor load an extension.
+        config = {**CONFIG, "enable_external_access": "false"}
+        connection = duckdb.connect(str(self.snapshot), read_only=True, config=config)
         try:
             return connection.execute(sql, list(parameters)).df()
         finally:

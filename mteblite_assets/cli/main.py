@@ -235,6 +235,11 @@ def report(suite: str, json_: bool) -> None:
         printing.print_suite(session, suite)
         click.echo(f"tables lite_leaderboard and validation_summary in {session.home.snapshot}")
         click.echo(f"dbt artifacts in {session.home.dbt}")
+        for reasons in done.failed.values():
+            for reason in reasons.values():
+                click.echo(f"failed: {reason}", err=True)
+        for check in done.failed_checks:
+            click.echo(f"failed check: {check}", err=True)
     _exit(0 if done.good else 1)
 
 
@@ -252,7 +257,7 @@ def main() -> None:
     """Run the command line: 0 done, 1 a run or check failed, 2 bad usage or bad input."""
     try:
         # Without standalone mode, click returns the code of an Exit instead of exiting with it.
-        sys.exit(cli.main(standalone_mode=False) or 0)
+        sys.exit(cli.main(prog_name="mteblite", standalone_mode=False) or 0)
     except click.ClickException as error:
         error.show()
         sys.exit(2)

@@ -130,6 +130,8 @@ def _report_of(result: Any) -> dict[str, Any]:
     for event in result.all_events:
         if event.is_successful_output:
             made = result.output_for_node(event.node_name)
+    if _was_interrupted(result):
+        raise KeyboardInterrupt
     if made is None:
         raise ValueError(_failure(result))
     if not result.success and not made["failed_checks"] and not failures_in(made):
@@ -197,6 +199,18 @@ def _plan(
     keys = scoped_keys(declaration, scope, catalog)
     context = SettingsContext({}, catalog, session.bench)
     return plan_asset(declaration, keys, context, ledger, force=force, will_run=will_run)
+
+
+def _was_interrupted(result: Any) -> bool:
+    """Whether someone stopped the run (Ctrl-C, SIGTERM); Dagster tells it as a failed step."""
+    for event in result.all_events:
+        if event.is_step_failure:
+            error = event.step_failure_data.error
+            while error is not None:
+                if error.cls_name in ("DagsterExecutionInterruptedError", "KeyboardInterrupt"):
+                    return True
+                error = error.cause
+    return False
 
 
 def _failure(result: Any) -> str:

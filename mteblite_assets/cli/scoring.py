@@ -113,8 +113,8 @@ def _print(session: Session, name: str, suite: str, as_json: bool) -> None:
         {
             "task_type": kind,
             "predicted": mean,
-            "lower": mean - widths.get(f"type:{kind}", float("nan")),
-            "upper": mean + widths.get(f"type:{kind}", float("nan")),
+            "lower": max(mean - widths.get(f"type:{kind}", float("nan")), -1.0),
+            "upper": min(mean + widths.get(f"type:{kind}", float("nan")), 1.0),
         }
         for kind, mean in json.loads(total.pop("type_means")).items()
     ]

@@ -107,4 +107,5 @@ def _interval(
         return float("nan"), float("nan"), "none"
     row = half_widths.loc[half_widths["target"] == target].iloc[0].to_dict()
     half = float(row["half_width"])
-    return value - half, value + half, str(row["interval_method"])
+    low, high = max(value - half, -1.0), min(value + half, 1.0)  # no score lies beyond
+    return low, high, str(row["interval_method"])

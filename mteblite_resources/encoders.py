@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
@@ -132,6 +133,7 @@ def _loader(
                 f"model {spec.name!r} changed since this run asked for it: run again, "
                 "and it is treated as the new model that it is"
             )
+        _require_backend(spec, settings)
         try:
             if spec.path:
                 return _adjusted(_load_local(spec, settings), spec, settings)
@@ -143,6 +145,18 @@ def _loader(
             raise
 
     return load
+
+
+def _require_backend(spec: ModelSpec, settings: EncodingSettings) -> None:
+    """sentence-transformers says it too, but after minutes of loading, and as no ValueError."""
+    needs = {"onnx": ("optimum", "onnxruntime"), "openvino": ("optimum", "openvino")}
+    absent = [m for m in needs.get(settings.backend, ()) if importlib.util.find_spec(m) is None]
+    if absent:
+        extra = settings.backend
+        raise ValueError(
+            f"backend {settings.backend!r} of model {spec.name!r} needs {' and '.join(absent)}, "
+            f"not installed here: `pip install 'sentence-transformers[{extra}]'`, or use backend torch"
+        )
 
 
 def _adjusted(

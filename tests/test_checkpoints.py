@@ -43,9 +43,7 @@ def wait_for(what: Any, seconds: float, process: subprocess.Popen[str] | None = 
 
 def marker(folder: Path, source: Path, family: str = "merges") -> None:
     """Write the `_COMPLETE.json` that the trainer writes last."""
-    files = {
-        str(p.relative_to(source)): p.stat().st_size for p in source.rglob("*") if p.is_file()
-    }
+    files = {str(p.relative_to(source)): p.stat().st_size for p in source.rglob("*") if p.is_file()}
     (folder / "_COMPLETE.json").write_text(json.dumps({"files": files, "family": family}))
 
 
@@ -179,9 +177,7 @@ def test_overwritten_checkpoint_is_requested_again(watched: Watched, checkpoint:
     assert first.run_key != second.run_key
 
 
-def test_checkpoint_never_replaces_a_model_of_the_suite(
-    watched: Watched, checkpoint: Path
-) -> None:
+def test_checkpoint_never_replaces_a_model_of_the_suite(watched: Watched, checkpoint: Path) -> None:
     watched.release()
     before = watched.models()["taken"]
     folder = watched.home.checkpoints / "taken"

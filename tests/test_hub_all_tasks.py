@@ -46,7 +46,7 @@ MODELS = ("package:wordllama-256", "package:wordllama-64", "package:glove-50d")
 RANDOM = "mteb/baseline-random-encoder"
 POOL = "{max_items: 60, bm25_top: 10, max_relevant: 20, random_documents: 60, seed: 0}"
 STAGES = ("suites", "pools", "embeddings", "outcomes")
-KILLED = ("BIOSSES", "AmazonCounterfactualClassification", "Tatoeba", "XQuADRetrieval", "XNLI")
+KILLED = ("BIOSSES", "Tatoeba", "XQuADRetrieval")
 KILLS = 10
 
 
@@ -111,9 +111,9 @@ def undisturbed(
     hub: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[bytes, float]:
     """The outcomes of a run that nobody kills, and how long it takes."""
-    home = new_home(tmp_path_factory.mktemp("undisturbed") / "home", "killed", KILLED, MODELS)
+    home = new_home(tmp_path_factory.mktemp("undisturbed") / "home", "killed", KILLED, MODELS[1:])
     for _ in range(2):  # the first one downloads, and warms the server that forks the runs
-        home = new_home(home, "killed", KILLED, MODELS)
+        home = new_home(home, "killed", KILLED, MODELS[1:])
         started = time.monotonic()
         process = tiny_suite.start(home, *arguments("killed"))
         process.join()
@@ -123,12 +123,12 @@ def undisturbed(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_killed_ten_times_and_continued_gives_the_same_bytes(
     undisturbed: tuple[bytes, float], tmp_path: Path
 ) -> None:
     expected, seconds = undisturbed
-    suite = ("killed", KILLED, MODELS)
+    suite = ("killed", KILLED, MODELS[1:])
     home, log = new_home(tmp_path / "home", *suite), tmp_path / "log"
     moments = random.Random(20)
     kills = 0

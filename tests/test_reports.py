@@ -238,7 +238,8 @@ def test_report_command(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     assert code == 0, err
     assert "suite 'sample' has no predictions yet" in out
     (home.suites / "one.yaml").write_text(
-        "{name: one, tasks: [LeeDocSTS], models: [{name: c1, family: new, role: candidate, path: x}]}"
+        "{name: one, tasks: [LeeDocSTS], "
+        "models: [{name: c1, family: new, role: candidate, path: x}]}"
     )
     code, out, err = tiny_suite.command("report", "--suite", "one")
     assert code == 0, err

@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     import torch
     from tokenizers import Tokenizer
 
-TOKENS_PER_BATCH = {"cpu": 4096, "cuda": 65536}
-"""Padded tokens per forward pass: bounds memory, and a GPU has something to do per launch."""
+TOKENS_PER_BATCH = 4096
+"""Padded tokens per forward pass: bounds memory whatever the texts' lengths."""
+
+GPU_TOKENS_PER_BATCH = 65536
+"""On a GPU, where small passes are spent on starting kernels."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ class BertEngine:
         out = {variant: np.empty((len(texts), dim), dtype=np.float32) for variant in variants}
         encodings = self._weights.tokenizer.encode_batch(texts)
         ids = [shorten(encoding.ids, max_tokens) for encoding in encodings]
-        budget = TOKENS_PER_BATCH.get(self._device.type, TOKENS_PER_BATCH["cpu"])
+        budget = TOKENS_PER_BATCH if self._device.type == "cpu" else GPU_TOKENS_PER_BATCH
         with torch.inference_mode():
             for rows in batches_by_length(ids, budget):
                 batch, mask = pad([ids[r] for r in rows], self._weights.pad_id)

@@ -2,35 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
-from zoo import make_items, make_task
+from zoo import observed_task
 
 from mteblite_assets.calibrations.fitted_task import fit_task
 from mteblite_assets.calibrations.variant import Variant
-from mteblite_assets.item_parameters.evidence import TaskEvidence
-
-
-def observed_task(task_type: str, cells: int) -> TaskEvidence:
-    """A set-metric task whose observations are what the official statistic expects."""
-    evidence = make_task(task_type=task_type, n_items=240)
-    rng = np.random.default_rng(0)
-    items = make_items(240, cells=cells, labels=12 if task_type == "Clustering" else 2)
-    label = items["stratum"].str.removeprefix("label").astype(int).to_numpy()
-    centers = rng.normal(size=(12, 8))
-    observations = []
-    for quality in np.linspace(0.2, 4.0, len(evidence.models)):
-        if task_type == "Clustering":
-            seen = quality * centers[label] + rng.normal(size=(240, 8))
-        else:
-            target = items["gold"].to_numpy() / 5 if task_type == "STS" else label
-            seen = (quality * target + rng.normal(size=240))[:, None].repeat(5, axis=1)
-        observations.append(seen.astype(np.float32))
-    if task_type == "PairClassification":
-        items["gold"] = label.astype(float)
-    return dataclasses.replace(evidence, items=items, observations=tuple(observations))
 
 
 @pytest.mark.parametrize("cells", [1, 3])

@@ -303,9 +303,7 @@ def own_sts(home: Path, **changes: Any) -> None:
     write(home, yaml.safe_dump(document))
 
 
-def test_official_scores_without_a_table(
-    bare_home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_official_scores_without_a_table(bare_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MTEBLITE_OFFICIAL_SCORES", raising=False)
     own_sts(bare_home, reference_scores=["official"])
     code, out, err = command("--quiet", "materialize", "--suite", "mine")
@@ -319,9 +317,7 @@ def test_official_scores_without_a_table(
     assert yaml.safe_load(rows)[0]["n"] > 0
 
 
-def test_official_table_that_is_not_there(
-    bare_home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_official_table_that_is_not_there(bare_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MTEBLITE_OFFICIAL_SCORES", str(bare_home / "gone.parquet"))
     own_sts(bare_home, reference_scores=["official"])
     code, _, err = command("--quiet", "materialize", "--suite", "mine", "--stage", "suites",

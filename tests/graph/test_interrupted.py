@@ -44,15 +44,7 @@ MOMENTS = ("embedding_stats 4/", "full_scores 7/")
 def test_killed_run_is_continued(world, home, upkeep, moment):
     expected = results(home)
     _empty(home)
-    log = home.parent / "killed.log"
-    log.write_text("")
-    process = tiny_suite.start(home, "materialize", "--suite", SUITE, log=log)
-    deadline = time.monotonic() + 120
-    while moment not in log.read_text() and time.monotonic() < deadline:
-        assert process.is_alive(), log.read_text()
-        time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    process.join()
+    process, _ = _stop_at(home, moment, signal.SIGKILL)
     assert process.exitcode == -signal.SIGKILL
     report = upkeep()
     first, again = ran(world.first), ran(report)
@@ -71,11 +63,11 @@ def test_full_disk_ends_the_run_with_its_reason_and_loses_nothing(home, upkeep, 
     _empty(home)
     whole, left = outcomes.score_pool, [7]
 
-    def full(pool, vectors):
+    def full(*given, **named):
         if not left[0]:
             raise OSError(errno.ENOSPC, "No space left on device")
         left[0] -= 1
-        return whole(pool, vectors)
+        return whole(*given, **named)
 
     with monkeypatch.context() as patch:
         patch.setattr(outcomes, "score_pool", full)
@@ -113,12 +105,34 @@ def test_warehouse_that_cannot_be_written_loses_no_earlier_partition(home, upkee
     assert len(table(home, "outcomes.item_outcomes")) == 600
 
 
+def test_ctrl_c_says_what_is_kept(home):
+    _empty(home)
+    process, text = _stop_at(home, "embedding_stats 2/", signal.SIGINT)
+    assert process.exitcode == 130, text
+    assert "stopped; what was finished is stored" in text
+    assert "Traceback" not in text.split("embedding_stats 2/")[1]
+
+
 def test_half_a_snapshot_of_a_killed_run_is_cleared_away(home):
     left = home / ".mteblite.duckdb.99999999"
     left.write_bytes(b"half")
     Session().bench.warehouse.publish()
     assert not left.exists()
     assert len(table(home, "outcomes.pool_scores")) == 15
+
+
+def _stop_at(home, moment, with_signal):
+    """Run `mteblite materialize` and send a signal once its log shows the moment."""
+    log = home.parent / "stopped.log"
+    log.write_text("")
+    process = tiny_suite.start(home, "materialize", "--suite", SUITE, log=log)
+    deadline = time.monotonic() + 120
+    while moment not in log.read_text() and time.monotonic() < deadline:
+        assert process.is_alive(), log.read_text()
+        time.sleep(0.01)
+    os.kill(process.pid, with_signal)
+    process.join()
+    return process, log.read_text()
 
 
 def _empty(home: Path) -> None:

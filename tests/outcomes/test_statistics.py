@@ -202,9 +202,13 @@ def test_a_document_that_is_the_query_can_be_ignored() -> None:
 
 @pytest.mark.parametrize("metric", ["nonsense", "ndcg_at_x", "paired_accuracy"])
 def test_unknown_metrics_are_named(metric: str) -> None:
-    pool, vectors = search([1, 0], metric)
-    with pytest.raises(ValueError, match=f"T: metric '{metric}' is not supported"):
-        score_pool(pool, vectors)
+    message = f"T: metric '{metric}' is not supported; Retrieval has: ndcg_at_<k>, map_at_<k>"
+    with pytest.raises(ValueError, match=message):
+        search([1, 0], metric)
+    pool, vectors = search([1, 0])
+    older = Pool({**pool.meta, "metrics": [metric]}, pool.texts, pool.items, pool.frames)
+    with pytest.raises(ValueError, match=message):
+        score_pool(older, vectors)
 
 
 def test_ranking_keeps_what_ties_with_the_last() -> None:

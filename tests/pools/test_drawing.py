@@ -1,14 +1,25 @@
-"""Properties of pools of every type: caps, stability, restriction, and messy data."""
+"""Properties of pools of every type: caps, stability and restriction."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from pool_tasks import (
+    CAPS,
+    TYPES,
+    WHOLE,
+    Cell,
+    bitext,
+    classification,
+    clustering,
+    retrieval,
+    task,
+    vectors_of,
+)
 
 from mteblite_assets.outcomes.scoring import score_pool
 from mteblite_assets.pools.corpus import Corpus
@@ -16,120 +27,6 @@ from mteblite_assets.pools.drawing import draw_pool
 from mteblite_assets.pools.pool import ITEM_COLUMNS, Pool, PoolSettings
 from mteblite_assets.pools.restriction import restrict
 from mteblite_assets.pools.task_data import TaskData, TaskDescription, task_kind
-
-WORDS = [f"word{i}" for i in range(80)]
-CAPS = PoolSettings(max_items=24, bm25_top=5, max_relevant=2, random_documents=25)
-WHOLE = PoolSettings(max_items=None, bm25_top=None, max_relevant=None, random_documents=None)
-PROTOCOL = {"max_documents_per_cluster": 200, "n_clusters": 2, "seed": 42}
-Cell = dict[str, Any]
-
-
-def sentences(rng: np.random.Generator, number: int, length: int = 8) -> list[str]:
-    return [" ".join(rng.choice(WORDS, length)) for _ in range(number)]
-
-
-def vectors_of(pool: Pool) -> np.ndarray:
-    def one(text: str) -> np.ndarray:
-        seed = int(hashlib.sha256(text.encode()).hexdigest()[:12], 16)
-        return np.random.default_rng(seed).normal(size=16)
-
-    return np.stack([one(text) for text in pool.texts["text"]]).astype(np.float32)
-
-
-def retrieval(rng: np.random.Generator, lists: bool = False) -> Cell:
-    ids = [f"d{i}" for i in range(90)]
-    queries = [f"q{i}" for i in range(20)]
-    judged = [
-        (q, f"d{int(d)}", int(relevance))
-        for q in queries
-        for d, relevance in zip(rng.choice(90, 6, replace=False), (3, 2, 2, 1, 1, 0), strict=True)
-    ]
-    ranked = [(q, f"d{int(d)}") for q in queries for d in rng.choice(90, 9, replace=False)]
-    return {
-        "corpus": Corpus.from_columns(ids, sentences(rng, 90)),
-        "queries": pd.DataFrame({"query_id": queries, "text": sentences(rng, 20)}),
-        "qrels": pd.DataFrame(judged, columns=["query_id", "doc_id", "relevance"]),
-        "top_ranked": pd.DataFrame(ranked, columns=["query_id", "doc_id"]) if lists else None,
-    }
-
-
-def classification(rng: np.random.Generator) -> Cell:
-    def rows(number: int) -> pd.DataFrame:
-        labels = rng.choice(["a", "b", "c"], number, p=[0.6, 0.3, 0.1])
-        return pd.DataFrame({"text": sentences(rng, number), "label": labels})
-
-    return {
-        "train": rows(60),
-        "test": rows(50),
-        "experiments": [list(range(n, 40 + n)) for n in range(3)],
-    }
-
-
-def pairs(rng: np.random.Generator) -> Cell:
-    labels = (np.arange(60) % 5 == 0).astype(int)
-    return {
-        "pairs": pd.DataFrame(
-            {"text1": sentences(rng, 60), "text2": sentences(rng, 60), "label": labels}
-        )
-    }
-
-
-def sts(rng: np.random.Generator) -> Cell:
-    gold = rng.integers(0, 11, 60) / 2
-    return {
-        "pairs": pd.DataFrame(
-            {"text1": sentences(rng, 60), "text2": sentences(rng, 60), "gold": gold}
-        )
-    }
-
-
-def clustering(rng: np.random.Generator) -> Cell:
-    labels = [[f"top{k % 2}", f"low{k}"] for k in rng.integers(0, 5, 60)]
-    return {"documents": pd.DataFrame({"text": sentences(rng, 60), "labels": labels})}
-
-
-def summarization(rng: np.random.Generator) -> Cell:
-    return {
-        "documents": pd.DataFrame(
-            {
-                "text": sentences(rng, 30),
-                "human_summaries": [sentences(rng, 2) for _ in range(30)],
-                "machine_summaries": [sentences(rng, 5) for _ in range(30)],
-                "relevance": [rng.uniform(1, 5, 5).tolist() for _ in range(30)],
-            }
-        )
-    }
-
-
-def bitext(rng: np.random.Generator) -> Cell:
-    return {
-        "pairs": pd.DataFrame({"sentence1": sentences(rng, 50), "sentence2": sentences(rng, 50)})
-    }
-
-
-MAKERS: dict[str, tuple[str, Callable[..., Cell]]] = {
-    "Retrieval": ("ndcg_at_10", retrieval),
-    "Reranking": ("map_at_1000", lambda rng: retrieval(rng, lists=True)),
-    "Classification": ("accuracy", classification),
-    "PairClassification": ("max_ap", pairs),
-    "STS": ("cosine_spearman", sts),
-    "Clustering": ("v_measure", clustering),
-    "Summarization": ("cosine_spearman", summarization),
-    "BitextMining": ("f1", bitext),
-}
-TYPES = list(MAKERS)
-
-
-def task(kind: str, cells: list[Cell] | None = None, **protocol: Any) -> TaskData:
-    metric, make = MAKERS[kind]
-    made = cells or [make(np.random.default_rng(n)) for n in range(2)]
-    subsets = [f"s{n}" for n in range(len(made))]
-    description = TaskDescription("Sampled", kind, metric, ("test",), tuple(subsets))
-    return TaskData(
-        description,
-        {("test", name): cell for name, cell in zip(subsets, made, strict=True)},
-        PROTOCOL | protocol,
-    )
 
 
 def shuffled(cell: Cell) -> Cell:
@@ -275,6 +172,33 @@ def test_relevant_documents_beyond_the_cap_are_counted() -> None:
     assert kept == set(pool.frames["documents"]["doc_id"]), "what is judged can be found"
 
 
+@pytest.mark.parametrize(
+    ("metrics", "lost"),
+    [
+        (("ndcg_at_10",), True),
+        (("ndcg_at_10", "precision_at_5", "mrr_at_10"), True),
+        (("ndcg_at_60",), False),
+        (("ndcg_at_10", "map_at_10"), False),
+        (("ndcg_at_10", "recall_at_100"), False),
+        (("ndcg_at_10", "auprc"), False),
+        (("ndcg_at_10", "nauc_map_at_5_std"), False),
+    ],
+)
+def test_relevant_documents_are_dropped_only_where_no_metric_needs_them(
+    metrics: tuple[str, ...], lost: bool
+) -> None:
+    # as in TRECCOVID, a query with far more relevant documents than the cap
+    cell = retrieval(np.random.default_rng(0))
+    cell["qrels"] = pd.DataFrame(
+        [("q0", f"d{i}", 1) for i in range(60)], columns=["query_id", "doc_id", "relevance"]
+    )
+    data = task("Retrieval", [cell])
+    about = replace(data.description, main_metric=metrics[0], metrics=metrics[1:])
+    pool = draw_pool(TaskData(about, data.cells), PoolSettings(10, 1, 15, 10))
+    assert (pool.meta["n_dropped_relevant"] > 0) == lost
+    assert len(pool.frames["qrels"]) + pool.meta["n_dropped_relevant"] == 60
+
+
 def test_parallel_subsets_use_the_same_rows() -> None:
     table = bitext(np.random.default_rng(0))["pairs"]
     back = table.rename(columns={"sentence1": "sentence2", "sentence2": "sentence1"})
@@ -285,139 +209,6 @@ def test_parallel_subsets_use_the_same_rows() -> None:
     assert rows["s0"] == rows["s1"]
     alone = draw_pool(task("BitextMining", [{"pairs": table}]), PoolSettings(10, None, None, 15))
     assert len(pool.texts) <= len(alone.texts) + 15
-
-
-MESSY: dict[str, Callable[[], TaskData]] = {}
-
-
-def messy(make: Callable[[], TaskData]) -> Callable[[], TaskData]:
-    MESSY[make.__name__] = make
-    return make
-
-
-@messy
-def strange_texts() -> TaskData:
-    cell = sts(np.random.default_rng(0))
-    strange = ["", "   ", "x" * 100_000, "مُحَمَّدٌ", "abc \u202b‏عربي‬ \u200bdef", "\ud83d"[:0] + "😀"]
-    cell["pairs"].loc[: len(strange) - 1, "text1"] = strange
-    return task("STS", [cell])
-
-
-@messy
-def equal_rows_and_gold() -> TaskData:
-    cell = sts(np.random.default_rng(0))
-    cell["pairs"] = pd.DataFrame({"text1": ["a"] * 9, "text2": ["b"] * 9, "gold": [1.0] * 9})
-    return task("STS", [cell])
-
-
-@messy
-def repeated_and_integer_ids() -> TaskData:
-    cell = retrieval(np.random.default_rng(0))
-    ids = [*range(80), *range(10)]
-    cell["corpus"] = Corpus.from_columns(ids, cell["corpus"].texts(range(90)))
-    cell["queries"] = cell["queries"].assign(query_id=range(20))
-    cell["qrels"] = pd.DataFrame(
-        [(q, q, 1) for q in range(20)], columns=["query_id", "doc_id", "relevance"]
-    )
-    return task("Retrieval", [cell], ignore_identical_ids=True)
-
-
-@messy
-def relevant_documents_outside_the_corpus() -> TaskData:
-    cell = retrieval(np.random.default_rng(0))
-    cell["qrels"] = cell["qrels"].assign(doc_id="elsewhere").drop_duplicates("query_id")
-    return task("Retrieval", [cell])
-
-
-@messy
-def relevance_of_zero_and_below() -> TaskData:
-    cell = retrieval(np.random.default_rng(0))
-    cell["qrels"].loc[::2, "relevance"] = -1
-    return task("Retrieval", [cell])
-
-
-@messy
-def empty_and_equal_documents() -> TaskData:
-    cell = retrieval(np.random.default_rng(0))
-    texts = ["", " ", *["the same"] * 88]
-    cell["corpus"] = Corpus.from_columns(cell["corpus"].ids, texts)
-    return task("Retrieval", [cell])
-
-
-@messy
-def a_label_with_one_example() -> TaskData:
-    cell = classification(np.random.default_rng(0))
-    cell["test"].loc[0, "label"] = "only here"
-    return task("Classification", [cell])
-
-
-@messy
-def integer_labels() -> TaskData:
-    cell = classification(np.random.default_rng(0))
-    for part in ("train", "test"):
-        cell[part] = cell[part].assign(label=cell[part]["label"].map({"a": 0, "b": 1, "c": 10}))
-    return task("Classification", [cell])
-
-
-@messy
-def more_clusters_than_points() -> TaskData:
-    labels = [[f"label{n}"] for n in range(12)]
-    return task(
-        "Clustering", [{"documents": pd.DataFrame({"text": ["same"] * 12, "labels": labels})}]
-    )
-
-
-@pytest.mark.parametrize("settings", [CAPS, WHOLE], ids=["caps", "whole"])
-@pytest.mark.parametrize("name", MESSY)
-def test_messy_data_gives_outcomes_in_range(name: str, settings: PoolSettings) -> None:
-    pool = draw_pool(MESSY[name](), settings)
-    outcomes = score_pool(pool, vectors_of(pool)).outcomes
-    assert len(outcomes) == len(pool.items)
-    assert ((outcomes >= 0) & (outcomes <= 1)).all()
-
-
-def _without(kind: str, frame: str, column: str, value: Any) -> TaskData:
-    data = task(kind)
-    cell = data.cells[("test", "s1")]
-    table = cell[frame].astype({column: object})
-    table.at[3, column] = value
-    cell[frame] = table
-    return data
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (lambda: _without("STS", "pairs", "text2", None), "'s1'.*row 3, column 'text2' is None"),
-        (lambda: _without("STS", "pairs", "gold", np.nan), "row 3, column 'gold' is nan"),
-        (lambda: _without("PairClassification", "pairs", "label", 2), "row 3, .*'label' is 2"),
-        (lambda: _without("BitextMining", "pairs", "sentence1", np.nan), "row 3, .*'sentence1'"),
-        (lambda: _without("Classification", "test", "text", None), "test rows: row 3, .*'text'"),
-        (lambda: _without("Classification", "train", "text", None), "train rows: row 3, .*'text'"),
-        (lambda: _without("Classification", "test", "label", None), "row 3, .*'label' is None"),
-        (lambda: _without("Clustering", "documents", "text", None), "row 3, column 'text'"),
-        (lambda: _without("Clustering", "documents", "labels", [None]), "row 3, column 'labels'"),
-        (lambda: _without("Summarization", "documents", "relevance", [1.0]), "row 3 has 5 machine"),
-        (
-            lambda: _without("Summarization", "documents", "human_summaries", []),
-            "row 3, .*'human_s",
-        ),
-        (lambda: _without("Retrieval", "queries", "text", None), "queries: row 3, column 'text'"),
-    ],
-)
-def test_missing_values_are_named(data: Callable[[], TaskData], message: str) -> None:
-    with pytest.raises(ValueError, match=message) as caught:
-        draw_pool(data(), CAPS)
-    assert "Sampled" in str(caught.value)
-
-
-def test_a_document_without_text_is_named() -> None:
-    cell = retrieval(np.random.default_rng(0))
-    texts: list[Any] = cell["corpus"].texts(range(90))
-    texts[4] = None
-    cell["corpus"] = Corpus.from_columns(cell["corpus"].ids, texts)
-    with pytest.raises(ValueError, match=r"row 4 \(document id 'd4'\) is None"):
-        draw_pool(task("Retrieval", [cell]), CAPS)
 
 
 def test_one_label_is_refused() -> None:

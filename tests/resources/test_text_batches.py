@@ -1,0 +1,159 @@
+"""Feeding sentence-transformers models: little padding, the right order, devices and precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mteblite_resources.encoders import EncodingSettings, open_encoder
+from mteblite_resources.model_identity import identify
+from mteblite_resources.model_spec import ModelSpec
+from mteblite_resources.text_batches import BatchedEncoder, token_counts
+from mteblite_resources.vector_store import VectorStore
+
+# Long words are one token each, short ones as well: characters say nothing about tokens.
+TEXTS = [" ".join(["unknownunknown"] * (n % 3) + ["word1"] * (n % 7 + 1)) for n in range(40)]
+
+
+def wrapped(folder: Path) -> Any:
+    from mteb.models import SentenceTransformerEncoderWrapper
+
+    return SentenceTransformerEncoderWrapper(str(folder), device="cpu")
+
+
+def call(tiny_tasks: Any) -> dict[str, Any]:
+    task = tiny_tasks.sts.metadata
+    return {"task_metadata": task, "hf_split": "test", "hf_subset": "default", "prompt_type": None}
+
+
+def opened(home: Path, folder: Path, **settings: Any) -> Any:
+    spec = ModelSpec("m", "f", path=str(folder))
+    return open_encoder(
+        spec, identify(spec, home), VectorStore(home / "vectors"), home=home,
+        settings=EncodingSettings(**settings),
+    )  # fmt: skip
+
+
+def test_batches_hold_texts_of_like_token_counts(
+    tmp_path: Path, bert_folder: Callable[..., Path], tiny_tasks: Any
+) -> None:
+    inner = wrapped(bert_folder(tmp_path / "bert"))
+    masks: list[Any] = []
+    inner.model.register_forward_pre_hook(lambda _, given: masks.append(given[0]["attention_mask"]))
+    BatchedEncoder(inner, 8).encode(TEXTS, **call(tiny_tasks))
+    own, widths = padding(masks), [mask.shape[1] for mask in masks]
+    assert [len(mask) for mask in masks] == [8] * 5
+    assert widths == sorted(widths, reverse=True)
+    masks.clear()
+    inner.model.encode(TEXTS, batch_size=8)
+    assert own < padding(masks) / 2
+
+
+def padding(masks: list[Any]) -> int:
+    return sum(int((mask == 0).sum()) for mask in masks)
+
+
+def test_vectors_come_in_the_order_of_the_texts(
+    tmp_path: Path, bert_folder: Callable[..., Path], tiny_tasks: Any
+) -> None:
+    inner = wrapped(bert_folder(tmp_path / "bert"))
+    found = BatchedEncoder(inner, 8).encode(TEXTS, **call(tiny_tasks))
+    np.testing.assert_allclose(found, inner.model.encode(TEXTS), atol=1e-6)
+
+
+def test_counts_end_at_the_limit_of_the_model(
+    tmp_path: Path, bert_folder: Callable[..., Path]
+) -> None:
+    inner = wrapped(bert_folder(tmp_path / "bert", max_seq_length=16))
+    counts = token_counts(inner, ["word1", "word1 word2 word3", "word1 " * 500])
+    assert counts is not None
+    assert counts.tolist() == [1, 3, 16]
+
+
+def test_static_model_is_asked_once(tmp_path: Path, static_folder: Callable[..., Path]) -> None:
+    assert token_counts(wrapped(static_folder(tmp_path / "static")), TEXTS) is None
+
+
+class Stranger:
+    """An encoder of mteb's protocol that is none of mteb's wrappers."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+
+    def encode(self, inputs: Any, **_: Any) -> np.ndarray:
+        self.asked.append([text for batch in inputs for text in batch["text"]])
+        return np.array([[len(text), 1.0] for text in self.asked[-1]])
+
+
+def test_other_encoders_get_all_texts_as_they_are() -> None:
+    model = Stranger()
+    found = BatchedEncoder(model, 8).encode(TEXTS)  # type: ignore[arg-type]
+    assert model.asked == [TEXTS]
+    assert found[:, 0].tolist() == [len(text) for text in TEXTS]
+
+
+def test_other_encoders_run_on_one_device() -> None:
+    with pytest.raises(ValueError, match="Stranger, which runs on one device: name one"):
+        BatchedEncoder(Stranger(), 8, ["cuda:0", "cuda:1"])  # type: ignore[arg-type]
+
+
+def test_devices_are_named_with_commas() -> None:
+    settings = EncodingSettings(device="cuda:0, cuda:1")
+    assert settings.devices == ("cuda:0", "cuda:1")
+    assert settings.load_device == "cpu"
+    assert settings.numerics == "", "where a model runs is no part of an address"
+    assert EncodingSettings(device="cuda:1").load_device == "cuda:1"
+    assert EncodingSettings().load_device is None
+
+
+@pytest.mark.slow
+def test_two_processes_give_the_vectors_of_one(
+    tmp_path: Path, bert_folder: Callable[..., Path], tiny_tasks: Any
+) -> None:
+    folder = bert_folder(tmp_path / "bert")
+    task = tiny_tasks.sts.metadata
+    one = opened(tmp_path / "one", folder, device="cpu", batch_size=8)
+    two = opened(tmp_path / "two", folder, device="cpu,cpu", batch_size=8)
+    try:
+        found = two.vectors(TEXTS, task)
+        np.testing.assert_allclose(found, one.vectors(TEXTS, task), atol=1e-6)
+        processes = two._model._batched._pool["processes"]
+        assert len(processes) == 2
+    finally:
+        two.close()
+    assert two._model._batched is None
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision_has_its_own_address_and_stays_near(
+    tmp_path: Path, bert_folder: Callable[..., Path], tiny_tasks: Any, dtype: str
+) -> None:
+    folder, task = bert_folder(tmp_path / "bert"), tiny_tasks.sts.metadata
+    whole = opened(tmp_path, folder).vectors(TEXTS, task)
+    encoder = opened(tmp_path, folder, dtype=dtype)
+    half = encoder.vectors(TEXTS, task)
+    assert encoder.counts.encoded == len(set(TEXTS)), "float32 vectors were taken for its own"
+    assert half.dtype == np.float32
+    np.testing.assert_allclose(half, whole, atol=0.05)
+    assert not np.array_equal(half, whole)
+
+
+@pytest.mark.parametrize("backend", ["onnx", "openvino"])
+def test_backend_that_is_not_installed_names_its_extra(
+    tmp_path: Path, static_folder: Callable[..., Path], backend: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    import importlib.util
+
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *a: None if name == "optimum" else find(name, *a)
+    )
+    encoder = opened(tmp_path, static_folder(tmp_path / "static"), backend=backend)
+    with pytest.raises(ValueError, match=rf"sentence-transformers\[{backend}\]"):
+        encoder.vectors(["word1"], SimpleNamespace(name="Task", type="STS"))

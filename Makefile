@@ -11,7 +11,7 @@ quickstart: $(STAMP)  ## build the sample suite end to end and show what came of
 	$(BIN)/mteblite quickstart
 
 test: $(STAMP)        ## all tests
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 check: $(STAMP)       ## format, lint, types, definitions
 	$(BIN)/ruff format --check .

@@ -27,7 +27,12 @@ from mteblite_assets.graph.declaration import declarations
 from mteblite_assets.graph.partitions import Partitions
 from mteblite_assets.graph.upkeep import materialize_job
 from mteblite_assets.reports import dbt_reports_assets
-from mteblite_assets.sensors import checkpoint_sensor, lite_scoring_job
+from mteblite_assets.sensors import (
+    checkpoint_sensor,
+    lite_scoring_job,
+    suite_files_job,
+    suite_files_sensor,
+)
 from mteblite_resources.catalog_files import load_catalog
 from mteblite_resources.home import Home
 from mteblite_resources.resources import default_resources
@@ -52,11 +57,16 @@ def build_definitions() -> dg.Definitions:
     home = Home.from_environment().prepare()
     partitions = Partitions.of(load_catalog(home))
     assets = [build_asset(declaration, partitions) for declaration in declarations().values()]
-    job = lite_scoring_job(partitions)
+    lite_scoring = lite_scoring_job(partitions)
+    suite_files = suite_files_job(partitions)
     return dg.Definitions(
         assets=[*assets, dbt_reports_assets(home)],
-        jobs=[materialize_job(), job],
-        sensors=[checkpoint_sensor(job), automation_sensor()],
+        jobs=[materialize_job(), lite_scoring, suite_files],
+        sensors=[
+            checkpoint_sensor(lite_scoring),
+            suite_files_sensor(suite_files),
+            automation_sensor(),
+        ],
         resources={**default_resources(), "in_memory": dg.mem_io_manager},
         executor=dg.in_process_executor,
     )

@@ -108,6 +108,7 @@ def materialize(
         say: receives lines for the terminal.
     """
     session.check_scope(scope)
+    session.bury_dead_runs()
     session.resolve(scope.suite)
     report = Report(scope.suite)
     # A second pass finds what another process changed meanwhile; it usually finds nothing.

@@ -19,6 +19,10 @@ QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 """The terminal shows progress lines, not Dagster's log; the UI shows both."""
 
 
+PROCESS = "mteblite/process"
+"""Tag of runs inside a command: its process id."""
+
+
 class UsageError(ValueError):
     """Bad usage or bad input: exit code 2, one paragraph, no traceback."""
 
@@ -95,13 +99,23 @@ class Session:
 
         register_partitions(self.instance, self.catalog, self.bench)
 
+    def bury_dead_runs(self) -> None:
+        """Mark runs of commands that were killed as failed: the UI would show them running."""
+        import dagster as dg
+
+        running = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])
+        for run in self.instance.get_runs(running):
+            process = run.tags.get(PROCESS, "")
+            if process.isdigit() and not _is_alive(int(process)):
+                self.instance.report_run_failed(run, "the command that ran it was killed")
+
     def execute_job(self, config: dict[str, Any], tags: dict[str, str]) -> Any:
         """Run the `materialize` job in this process, as a run that the UI shows."""
         job = self.definitions.resolve_job_def("materialize")
         return job.execute_in_process(
             run_config={**config, **QUIET},
             instance=self.instance,
-            tags={f"mteblite/{k}": v for k, v in tags.items()},
+            tags={PROCESS: str(os.getpid()), **{f"mteblite/{k}": v for k, v in tags.items()}},
             raise_on_error=False,
         )
 
@@ -135,3 +149,13 @@ class Session:
 
     def _asset_job(self) -> dg.JobDefinition:
         return self.definitions.resolve_implicit_global_asset_job_def()
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

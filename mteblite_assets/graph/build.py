@@ -41,7 +41,11 @@ def build_asset(declaration: Declaration, partitions: Partitions) -> dg.AssetsDe
             for c in declaration.checks
         ],
         metadata={"tables": ", ".join(declaration.tables), "grain": declaration.grain.value},
-        automation_condition=None if declaration.on_request else when_inputs_change(tolerated),
+        # What starts the graph is a person's doing (or the sensor's on suite files): otherwise a
+        # daemon on an empty home would build every suite that is defined.
+        automation_condition=when_inputs_change(tolerated)
+        if declaration.deps and not declaration.on_request
+        else None,
         # Assets with equal policies would be grouped into one run, where those that log
         # their materializations skip each other silently.
         backfill_policy=dg.BackfillPolicy.multi_run(100_000 + position),

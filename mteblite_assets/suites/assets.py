@@ -15,7 +15,9 @@ from mteblite_assets.suites.catalog import description_to_json, suite_task_row
 
 def _suite_settings(context: SettingsContext) -> Any:
     file = context.suite.file
-    return file.model_dump(exclude={"models", "description"}), context.bench.mteb_version
+    revisions = [e.description.dataset_revision for e in context.suite.tasks if e.description]
+    asked = file.model_dump(exclude={"models", "description"})
+    return asked, revisions, context.bench.mteb_version
 
 
 @stage_asset(

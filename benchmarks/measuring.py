@@ -13,6 +13,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +30,25 @@ def arguments(description: str, **defaults: Any) -> argparse.Namespace:
     return parser.parse_args()
 
 
-def interleaved(
-    contenders: Mapping[str, Callable[[], Any]], repetitions: int
-) -> dict[str, list[float]]:
-    """Return the seconds of every contender per repetition; their order alternates."""
-    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+@dataclass
+class Taken:
+    """Seconds per repetition: of the clock, and of this process's cores (load matters less)."""
+
+    wall: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+
+
+def interleaved(contenders: Mapping[str, Callable[[], Any]], repetitions: int) -> dict[str, Taken]:
+    """Return what every contender took per repetition; their order alternates."""
+    taken = {name: Taken() for name in contenders}
     for repetition in range(repetitions):
         names = list(contenders)
         for name in names if repetition % 2 == 0 else reversed(names):
-            started = time.perf_counter()
+            wall, cpu = time.perf_counter(), time.process_time()
             contenders[name]()
-            seconds[name].append(time.perf_counter() - started)
-    return seconds
+            taken[name].wall.append(time.perf_counter() - wall)
+            taken[name].cpu.append(time.process_time() - cpu)
+    return taken
 
 
 def median_ratio(above: Sequence[float], below: Sequence[float]) -> float:

@@ -141,6 +141,12 @@ def _loader(
         except (ValueError, OSError, ImportError) as error:
             if "trust_remote_code" in str(error) and not spec.trust_remote_code:
                 raise _remote_code_error(spec) from error
+            if isinstance(error, ImportError) and settings.backend != "torch":
+                raise ValueError(
+                    f"backend {settings.backend!r} of model {spec.name!r} does not go with the "
+                    f"installed transformers ({error}): choose backend torch, or install the "
+                    f"versions that `sentence-transformers[{settings.backend}]` asks for"
+                ) from error
             error.add_note(f"while loading model {spec.name!r}")
             raise
 
@@ -155,7 +161,7 @@ def _require_backend(spec: ModelSpec, settings: EncodingSettings) -> None:
         extra = settings.backend
         raise ValueError(
             f"backend {settings.backend!r} of model {spec.name!r} needs {' and '.join(absent)}, "
-            f"not installed here: `pip install 'sentence-transformers[{extra}]'`, or use backend torch"
+            f"not installed here: `pip install 'sentence-transformers[{extra}]'`, or choose torch"
         )
 
 

@@ -19,6 +19,30 @@ def legal_range(task_type: str) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
+class Reference:
+    """What an estimator may know of the training models; models first.
+
+    Attributes:
+        outcomes: (n_reference, n_items) on the whole pool; NaN = not observed.
+        full_scores: (n_reference,) finite.
+        families: (n_reference,) family of each.
+    """
+
+    outcomes: np.ndarray
+    full_scores: np.ndarray
+    families: tuple[str, ...]
+
+    def filled(self) -> np.ndarray:
+        """Return the outcomes with the item's mean in place of missing ones."""
+        seen = np.isfinite(self.outcomes)
+        total = np.where(seen, self.outcomes, 0.0).sum(axis=0)
+        count = seen.sum(axis=0)
+        overall = total.sum() / max(int(count.sum()), 1)
+        mean = np.where(count > 0, total / np.maximum(count, 1), overall)
+        return np.where(seen, self.outcomes, mean)
+
+
+@dataclass(frozen=True)
 class EstimationContext:
     """All that an estimator of a per-item task may use besides a model's own outcomes.
 
@@ -29,6 +53,8 @@ class EstimationContext:
         parameters: item parameters of the whole pool, fitted on the training models.
         response_model: their name.
         bounds: legal range of outcomes.
+        reference: the training models, for estimators in NEEDS_REFERENCE.
+        method: selector that chose the items; empty where it does not matter.
     """
 
     positions: np.ndarray
@@ -37,6 +63,21 @@ class EstimationContext:
     parameters: ItemParameters
     response_model: str
     bounds: tuple[float, float]
+    reference: Reference | None = None
+    method: str = ""
+
+    def known_reference(self, estimator: str) -> Reference:
+        """Return the reference models.
+
+        Raises:
+            ValueError: there are none.
+        """
+        if self.reference is None:
+            raise ValueError(
+                f"estimator {estimator!r} needs the outcomes of the reference models, but got "
+                "none: pass `reference`, or choose mean, pirt or gp"
+            )
+        return self.reference
 
 
 Estimator = Callable[[np.ndarray, EstimationContext], np.ndarray]

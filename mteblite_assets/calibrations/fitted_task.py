@@ -11,16 +11,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.calibrations.estimator import legal_range
+from mteblite_assets.calibrations.cross_fitted_task import cross_fitted_estimates, observed_on
+from mteblite_assets.calibrations.estimator import Reference, legal_range
+from mteblite_assets.calibrations.levels import CROSS_FITTED, JOINT, starting_line
 from mteblite_assets.calibrations.linear import Calibration, find_calibration
 from mteblite_assets.calibrations.registry import (
-    NEEDS_ABILITY,
+    NEEDS_REFERENCE,
     SET_STATISTIC,
     Statistic,
     estimate_set,
     find_estimator,
+    find_set_estimator,
     make_context,
+    usable_estimator,
 )
+from mteblite_assets.calibrations.set_estimators import check_not_degenerate
+from mteblite_assets.calibrations.training_fit import reference_of
 from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.item_parameters.evidence import TaskEvidence
 from mteblite_assets.item_parameters.fitting import ItemFit, fit_items, restrict, usable_models
@@ -47,6 +53,7 @@ class FittedTask:
         reference_low: least full score of the reference models.
         reference_high: greatest.
         statistic: the official set statistic, unless a test passes its own.
+        reference: the reference models, where the estimator is in NEEDS_REFERENCE.
     """
 
     task: str
@@ -63,6 +70,7 @@ class FittedTask:
     reference_low: float
     reference_high: float
     statistic: Statistic = set_statistic
+    reference: Reference | None = None
 
     def raw(self, observed: np.ndarray) -> float:
         """Return the uncalibrated estimate of one model.
@@ -83,17 +91,30 @@ class FittedTask:
                 )
         if self.kind == "per_item":
             bounds = legal_range(self.task_type)
-            context = make_context(self.selection, self.item_parameters, self.items, bounds=bounds)
+            context = make_context(
+                self.selection,
+                self.item_parameters,
+                self.items,
+                bounds=bounds,
+                reference=self.reference,
+            )
             return find_estimator(self.estimator)(np.array(observed, dtype=float), context)
-        rows = self.items.set_index("item_id", drop=False).loc[self.selection["item_id"]]
-        rows = rows.reset_index(drop=True)
+        rows = self.selected_rows
         weights = self.selection["weight"].to_numpy(dtype=float)
+        official = self.estimator == SET_STATISTIC
+        statistic = self.statistic if official else find_set_estimator(self.estimator)
         return np.array(
             [
-                estimate_set(self.task_type, model, rows, weights, statistic=self.statistic)
+                estimate_set(self.task_type, model, rows, weights, statistic=statistic)
                 for model in observed
             ]
         )
+
+    @property
+    def selected_rows(self) -> pd.DataFrame:
+        """The rows of `items` of the selection, in its order."""
+        rows = self.items.set_index("item_id", drop=False).loc[self.selection["item_id"]]
+        return rows.reset_index(drop=True)
 
     def calibrated(self, observed: np.ndarray) -> float:
         """Return the calibrated estimate before clipping; see `raw`."""
@@ -136,8 +157,21 @@ class FittedTask:
         item_parameters: pd.DataFrame,
         calibration: dict[str, object],
         statistic: Statistic = set_statistic,
+        reference: Reference | None = None,
     ) -> FittedTask:
-        """Rebuild a fitted task from its stored tables; `calibration` is a `calibration_row`."""
+        """Rebuild a fitted task from its stored tables.
+
+        Args:
+            task: task name.
+            task_type: mteb's type.
+            kind: `per_item` or `set_metric`.
+            items: the pool's items.
+            selection: the selected items.
+            item_parameters: of all pool items.
+            calibration: a `calibration_row`.
+            statistic: the official set statistic.
+            reference: see `reference_of`, where the estimator is in NEEDS_REFERENCE.
+        """
         number = {
             name: float(str(calibration[name]))
             for name in (
@@ -157,6 +191,7 @@ class FittedTask:
             calibration_method=str(calibration["method"]),
             calibration=Calibration(*line, n_models=int(str(calibration["n_models"]))),
             statistic=statistic,
+            reference=reference,
             **number,
         )
 
@@ -174,7 +209,8 @@ def fit_task(
 
     Args:
         evidence: reference models; those without a full score or outcomes are left out.
-        variant: what to build.
+        variant: what to build. A joint calibration (`blup`) is made over the tasks of a suite;
+            here its tasks get the cross-fitted line that it starts from.
         k: items to select.
         rng_keys: stable keys of the random draws, e.g. (suite, seed).
         response_model: see `fit_items`.
@@ -184,15 +220,22 @@ def fit_task(
         ValueError: no model can be used, or the estimate is undefined for every one of them.
     """
     fit = fit_items(evidence, response_model)
-    selection = select(variant.selection(evidence.kind), evidence, fit, k, rng_keys)
-    return calibrate_task(
-        evidence,
-        fit,
-        selection,
-        variant.estimator_for(evidence.kind),
-        calibration=variant.calibration,
-        statistic=statistic,
+    method, estimator = variant.selection(evidence.kind), variant.estimator_for(evidence.kind)
+    selection = select(method, evidence, fit, k, rng_keys)
+    calibration = variant.calibration_for(
+        usable_estimator(estimator, evidence.kind, usable=fit.usable)
     )
+    held_out: np.ndarray | None = None
+    if calibration in CROSS_FITTED or calibration in JOINT:
+        calibration = CROSS_FITTED.get(calibration, starting_line(evidence.kind))
+        held_out = cross_fitted_estimates(
+            evidence, method, estimator, k, rng_keys,
+            response_model=response_model, statistic=statistic,
+        )  # fmt: skip
+    return calibrate_task(
+        evidence, fit, selection, estimator,
+        calibration=calibration, statistic=statistic, cross_fitted=held_out,
+    )  # fmt: skip
 
 
 def calibrate_task(
@@ -203,6 +246,7 @@ def calibrate_task(
     *,
     calibration: str = "linear",
     statistic: Statistic = set_statistic,
+    cross_fitted: np.ndarray | None = None,
 ) -> FittedTask:
     """Calibrate a selection on the reference models that have a full score and outcomes.
 
@@ -210,15 +254,19 @@ def calibrate_task(
         evidence: reference models.
         fit: their items, see `fit_items`.
         selection: see `select`.
-        estimator: of per-item tasks; set metrics always use their official statistic. Without
-            usable abilities `pirt` and `gp` become `mean`.
+        estimator: of per-item tasks; for set metrics a name in SET_ESTIMATORS, anything else means
+            their official statistic. Without usable abilities, estimators that need them become
+            `mean`.
         calibration: `linear`, `offset` or `none`.
         statistic: the official set statistic.
+        cross_fitted: (n_models with a full score and outcomes,) raw estimates to calibrate on, see
+            `cross_fitted_estimates`; None = the estimates of the fit itself.
 
     Raises:
         ValueError: no model can be used, or the estimate is undefined for every one of them.
     """
     reference = restrict(evidence, usable_models(evidence))
+    used = usable_estimator(estimator, evidence.kind, usable=fit.usable)
     unfinished = FittedTask(
         task=evidence.task,
         task_type=evidence.task_type,
@@ -226,7 +274,7 @@ def calibrate_task(
         items=evidence.items,
         selection=selection.sort_values("rank", ignore_index=True),
         item_parameters=fit.item_parameters,
-        estimator=_usable_estimator(estimator, evidence.kind, fit),
+        estimator=used,
         calibration_method=calibration,
         calibration=Calibration(1.0, 0.0, float("nan"), 0),
         theta_mean=fit.theta_mean,
@@ -234,29 +282,14 @@ def calibrate_task(
         reference_low=float(reference.full_scores.min()),
         reference_high=float(reference.full_scores.max()),
         statistic=statistic,
+        reference=reference_of(reference) if used in NEEDS_REFERENCE else None,
     )
-    raw = unfinished.raw_many(_observed(reference, unfinished.selection))
+    raw = cross_fitted
     try:
+        check_not_degenerate(evidence.task_type, unfinished.selected_rows)
+        if raw is None:
+            raw = unfinished.raw_many(observed_on(reference, unfinished.selection))
         line = find_calibration(calibration)(raw, reference.full_scores)
     except ValueError as error:
         raise ValueError(f"{evidence.task}: {error}") from error
     return replace(unfinished, calibration=line)
-
-
-def _usable_estimator(estimator: str, kind: str, fit: ItemFit) -> str:
-    """The estimator that the kind of task and the spread of abilities allow."""
-    if kind != "per_item":
-        return SET_STATISTIC
-    find_estimator(estimator)
-    return "mean" if estimator in NEEDS_ABILITY and not fit.usable else estimator
-
-
-def _observed(evidence: TaskEvidence, selection: pd.DataFrame) -> list[np.ndarray]:
-    """Each model's outcomes (k,) or observations (k, d) on the selection."""
-    place = pd.Series(np.arange(len(evidence.items)), index=evidence.items["item_id"])
-    positions = place[selection["item_id"]].to_numpy()
-    if evidence.kind == "per_item":
-        return list(evidence.outcomes[:, positions])
-    if evidence.observations is None:
-        raise ValueError(f"{evidence.task}: a set metric needs observations, there are none")
-    return [np.asarray(model)[positions] for model in evidence.observations]

@@ -15,6 +15,9 @@ MIN_VARIANCE = 1e-10
 """Below this the estimates say nothing about the slope: calibrate by the offset."""
 SLOPE_RANGE = (0.25, 4.0)
 MIN_MODELS_FOR_SLOPE = 3
+INVERSE_RANGE = (0.1, 10.0)
+MIN_CORRELATION = 0.3
+"""Below this correlation an inverted line would blow up noise."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +72,28 @@ def fit_none(estimates: np.ndarray, full_scores: np.ndarray) -> Calibration:
     return _calibration(estimates, full_scores, 1.0, 0.0, 0)
 
 
+def fit_inverse(estimates: np.ndarray, full_scores: np.ndarray) -> Calibration:
+    """Regress estimates on full scores and invert the line (classical calibration).
+
+    Unlike `fit_linear` it does not shrink: the result is the full score plus noise, which is what a
+    joint calibration wants to start from. Without a clear relation it shifts only.
+    """
+    x, y = _pairs(estimates, full_scores)
+    deviation = y - y.mean()
+    shared = float((deviation * (x - x.mean())).sum())
+    size = float((deviation**2).sum() * ((x - x.mean()) ** 2).sum())
+    if len(x) < MIN_MODELS_FOR_SLOPE or size <= 0 or shared < MIN_CORRELATION * np.sqrt(size):
+        return fit_offset(estimates, full_scores)
+    slope = float(np.clip((deviation**2).sum() / shared, *INVERSE_RANGE))
+    intercept = float(y.mean() - slope * x.mean())
+    return _calibration(estimates, full_scores, slope, intercept, 2)
+
+
 CALIBRATIONS: dict[str, Fitter] = {
     "linear": fit_linear,
     "offset": fit_offset,
     "none": fit_none,
+    "inverse": fit_inverse,
 }
 
 

@@ -7,10 +7,17 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.calibrations.estimator import EstimationContext, Estimator
+from mteblite_assets.calibrations.ensemble import estimate_ensemble
+from mteblite_assets.calibrations.estimator import EstimationContext, Estimator, Reference
 from mteblite_assets.calibrations.gp import estimate_gp
+from mteblite_assets.calibrations.gp_lambda import estimate_gp_lambda
+from mteblite_assets.calibrations.greg import estimate_greg
 from mteblite_assets.calibrations.mean import estimate_mean
 from mteblite_assets.calibrations.pirt import estimate_pirt
+from mteblite_assets.calibrations.ridge import estimate_ridge
+from mteblite_assets.calibrations.set_estimators import surrogate_statistic
+from mteblite_assets.calibrations.switch import estimate_switch
+from mteblite_assets.calibrations.theta import estimate_theta
 from mteblite_assets.item_parameters.response_model import ItemParameters
 from mteblite_assets.outcomes.scoring import set_statistic
 
@@ -18,14 +25,31 @@ ESTIMATORS: dict[str, Estimator] = {
     "mean": estimate_mean,
     "pirt": estimate_pirt,
     "gp": estimate_gp,
+    "gp_lambda": estimate_gp_lambda,
+    "theta": estimate_theta,
+    "ridge": estimate_ridge,
+    "greg": estimate_greg,
+    "ensemble": estimate_ensemble,
+    "switch": estimate_switch,
 }
-NEEDS_ABILITY = frozenset({"pirt", "gp"})
+NEEDS_ABILITY = frozenset({"pirt", "gp", "gp_lambda", "theta", "switch"})
 """Estimators that rely on item parameters; without usable abilities `mean` steps in."""
+NEEDS_REFERENCE = frozenset({"gp_lambda", "theta", "ridge", "greg", "ensemble", "switch"})
+"""Estimators that rely on the reference models' outcomes on the whole pool."""
+AIMS_AT_FULL_SCORE = frozenset({"theta", "ridge", "ensemble", "switch"})
+"""Estimators of the full score itself; a calibration fitted on the models that trained them would
+only undo what they learnt, so by default they get none."""
 SET_STATISTIC = "set_statistic"
 """Estimator of set metrics: the official statistic on the selected items."""
+SURROGATE = "surrogate"
+"""Estimator of set metrics: a statistic of less variance, calibrated to the official one."""
 
 Statistic = Callable[[str, np.ndarray, pd.DataFrame, np.ndarray], float]
 """(task type, observations (k, d), items, weights (k,)) -> the statistic, NaN = undefined."""
+SET_ESTIMATORS: dict[str, Statistic] = {
+    SET_STATISTIC: set_statistic,
+    SURROGATE: surrogate_statistic,
+}
 
 
 def estimate(
@@ -36,6 +60,7 @@ def estimate(
     items: pd.DataFrame,
     *,
     bounds: tuple[float, float] = (0.0, 1.0),
+    reference: Reference | None = None,
 ) -> float:
     """Return the raw estimate of one model on a per-item task.
 
@@ -47,11 +72,12 @@ def estimate(
             pool items.
         items: the pool's items: item_id, pool_weight.
         bounds: legal range of outcomes, see `legal_range`.
+        reference: the training models, needed by estimators in NEEDS_REFERENCE.
 
     Raises:
         ValueError: the estimator is unknown, a selected item is not in the pool, or shapes differ.
     """
-    context = make_context(selection, item_parameters, items, bounds=bounds)
+    context = make_context(selection, item_parameters, items, bounds=bounds, reference=reference)
     values = np.asarray(outcomes, dtype=float)
     if values.shape != (len(selection),):
         raise ValueError(f"got outcomes of shape {values.shape} for {len(selection)} items")
@@ -65,12 +91,39 @@ def find_estimator(name: str) -> Estimator:
     return ESTIMATORS[name]
 
 
+def usable_estimator(estimator: str, kind: str, *, usable: bool) -> str:
+    """Return the estimator that a task can use.
+
+    Args:
+        estimator: what was asked for; an estimator of per-item tasks means the official statistic
+            for a set metric.
+        kind: `per_item` or `set_metric`.
+        usable: whether abilities have spread; else `mean` steps in for those that need them.
+
+    Raises:
+        ValueError: the estimator of a per-item task is unknown.
+    """
+    if kind != "per_item":
+        return estimator if estimator in SET_ESTIMATORS else SET_STATISTIC
+    find_estimator(estimator)
+    return "mean" if estimator in NEEDS_ABILITY and not usable else estimator
+
+
+def find_set_estimator(name: str) -> Statistic:
+    """Return a statistic of set-metric tasks by name."""
+    if name not in SET_ESTIMATORS:
+        allowed = ", ".join(SET_ESTIMATORS)
+        raise ValueError(f"set estimator {name!r} is unknown; allowed: {allowed}")
+    return SET_ESTIMATORS[name]
+
+
 def make_context(
     selection: pd.DataFrame,
     item_parameters: pd.DataFrame,
     items: pd.DataFrame,
     *,
     bounds: tuple[float, float],
+    reference: Reference | None = None,
 ) -> EstimationContext:
     """Align the tables of a task by item_id; see `estimate`."""
     ids = items["item_id"]
@@ -91,6 +144,8 @@ def make_context(
         parameters=ItemParameters(*columns),
         response_model=str(names[0]),
         bounds=bounds,
+        reference=reference,
+        method=str(selection["method"].iloc[0]) if "method" in selection else "",
     )
 
 

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mteblite_assets.calibrations.linear import find_calibration
-from mteblite_assets.calibrations.registry import SET_STATISTIC, find_estimator
+from mteblite_assets.calibrations.levels import check_calibration
+from mteblite_assets.calibrations.registry import (
+    AIMS_AT_FULL_SCORE,
+    SET_STATISTIC,
+    find_estimator,
+    find_set_estimator,
+)
 from mteblite_assets.selections.registry import SELECTORS
 
 
 @dataclass(frozen=True)
 class Variant:
-    """Written `anchor/mean/anchorset`, with `+offset` or `+none` for another calibration.
+    """Written `anchor/mean/anchorset`, with `+offset` and the like for another calibration.
+
+    The set selection may name its estimator, as in `anchor/mean/anchorset:surrogate`.
 
     Attributes:
         per_item_selection: selector of per-item tasks.
         estimator: estimator of per-item tasks.
-        set_selection: selector of set-metric tasks, estimated by the official statistic.
-        calibration: `linear`, `offset` or `none`, for both kinds.
+        set_selection: selector of set-metric tasks.
+        calibration: a name in `levels.ALL_CALIBRATIONS`, for both kinds.
+        set_estimator: estimator of set-metric tasks, the official statistic unless given.
 
     Raises:
         ValueError: a part is unknown.
@@ -27,6 +35,7 @@ class Variant:
     estimator: str
     set_selection: str
     calibration: str = "linear"
+    set_estimator: str = SET_STATISTIC
 
     def __post_init__(self) -> None:
         for name in (self.per_item_selection, self.set_selection):
@@ -34,7 +43,8 @@ class Variant:
                 allowed = ", ".join(SELECTORS)
                 raise ValueError(f"selection {name!r} is unknown; allowed: {allowed}")
         find_estimator(self.estimator)
-        find_calibration(self.calibration)
+        find_set_estimator(self.set_estimator)
+        check_calibration(self.calibration)
 
     @classmethod
     def parse(cls, text: str) -> Variant:
@@ -46,10 +56,19 @@ class Variant:
                 f"variant {text!r} has {len(parts)} parts; expected "
                 "<selection>/<estimator>/<set selection>, e.g. anchor/mean/anchorset"
             )
-        return cls(parts[0], parts[1], parts[2], calibration or "linear")
+        set_selection, _, set_estimator = parts[2].partition(":")
+        return cls(
+            parts[0],
+            parts[1],
+            set_selection,
+            calibration or "linear",
+            set_estimator or SET_STATISTIC,
+        )
 
     def __str__(self) -> str:
         body = f"{self.per_item_selection}/{self.estimator}/{self.set_selection}"
+        if self.set_estimator != SET_STATISTIC:
+            body = f"{body}:{self.set_estimator}"
         return body if self.calibration == "linear" else f"{body}+{self.calibration}"
 
     def selection(self, kind: str) -> str:
@@ -58,4 +77,10 @@ class Variant:
 
     def estimator_for(self, kind: str) -> str:
         """Return the estimator for a task kind."""
-        return self.estimator if kind == "per_item" else SET_STATISTIC
+        return self.estimator if kind == "per_item" else self.set_estimator
+
+    def calibration_for(self, estimator: str) -> str:
+        """Return the calibration of an estimator: none where it aims at the full score itself."""
+        if self.calibration == "linear" and estimator in AIMS_AT_FULL_SCORE:
+            return "none"
+        return self.calibration

@@ -9,12 +9,19 @@ import pandas as pd
 
 from mteblite_assets.item_parameters.abilities import Abilities, has_spread, standardize
 from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.item_parameters.fractional_logit import FRACTIONAL_LOGIT
+from mteblite_assets.item_parameters.heteroskedastic import HETEROSKEDASTIC
 from mteblite_assets.item_parameters.linear_gaussian import LINEAR_GAUSSIAN
 from mteblite_assets.item_parameters.response_model import ItemParameters, ResponseModel
 from mteblite_assets.item_parameters.two_pl import TWO_PL
 
-RESPONSE_MODELS: dict[str, ResponseModel] = {m.name: m for m in (LINEAR_GAUSSIAN, TWO_PL)}
+RESPONSE_MODELS: dict[str, ResponseModel] = {
+    m.name: m for m in (LINEAR_GAUSSIAN, TWO_PL, HETEROSKEDASTIC, FRACTIONAL_LOGIT)
+}
+NEEDS_UNIT_RANGE = frozenset({"two_pl", "heteroskedastic", "fractional_logit"})
+"""Response models of outcomes in [0, 1]."""
 BINARY_TOLERANCE = 1e-9
+CONSTANT_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,16 @@ class ItemFit:
         return self.ability.usable
 
     @property
+    def negative_items(self) -> tuple[str, ...]:
+        """Items that better models get wrong more often: mislabelled, or answered by a shortcut.
+
+        They stay in the pool's prediction and are never chosen for their information; 3 to 6 % of
+        items are usual (`method.md` 3.3).
+        """
+        negative = self.parameters.slope < 0
+        return tuple(i for i, n in zip(self.item_ids, negative, strict=True) if n)
+
+    @property
     def item_parameters(self) -> pd.DataFrame:
         """One row per item: item_id, response_model, slope, intercept, residual_sd, n_models."""
         return pd.DataFrame(
@@ -80,13 +97,13 @@ def fit_items(
 
     Args:
         evidence: outcomes and full scores of the training models; others are left out.
-        response_model: `linear_gaussian`, `two_pl`, or `auto`: 2PL exactly where every
-            observed outcome is 0 or 1.
+        response_model: a name in RESPONSE_MODELS, or `auto`: 2PL exactly where every observed
+            outcome is 0 or 1, else linear-Gaussian.
         model_weights: (n_models of the evidence,) positive weights; None = equal.
 
     Raises:
         ValueError: no model has both a full score and outcomes, the response model is unknown,
-            or 2PL is asked for outcomes outside [0, 1].
+            or one in NEEDS_UNIT_RANGE is asked for outcomes outside [0, 1].
     """
     keep = usable_models(evidence)
     reference = restrict(evidence, keep)
@@ -164,6 +181,18 @@ def is_binary(outcomes: np.ndarray) -> bool:
     return bool((np.minimum(np.abs(seen), np.abs(seen - 1.0)) <= BINARY_TOLERANCE).all())
 
 
+def in_unit_range(outcomes: np.ndarray) -> bool:
+    """Return True where every observed outcome is in [0, 1]."""
+    seen = outcomes[np.isfinite(outcomes)]
+    inside = (seen >= -BINARY_TOLERANCE) & (seen <= 1.0 + BINARY_TOLERANCE)
+    return bool(inside.all())
+
+
+def is_constant(values: np.ndarray) -> bool:
+    """Return True where no column of (n_models, n_items) differs between models."""
+    return bool((np.ptp(values, axis=0) < CONSTANT_TOLERANCE).all()) if values.size else True
+
+
 def _choose(evidence: TaskEvidence, response_model: str) -> str:
     """Resolve `auto` and refuse what does not fit the outcomes."""
     if response_model == "auto":
@@ -171,11 +200,10 @@ def _choose(evidence: TaskEvidence, response_model: str) -> str:
     if response_model not in RESPONSE_MODELS:
         allowed = ", ".join(["auto", *RESPONSE_MODELS])
         raise ValueError(f"response model {response_model!r} is unknown; allowed: {allowed}")
-    if response_model == "two_pl":
+    if response_model in NEEDS_UNIT_RANGE and not in_unit_range(evidence.outcomes):
         low, high = np.nanmin(evidence.outcomes), np.nanmax(evidence.outcomes)
-        if low < -BINARY_TOLERANCE or high > 1.0 + BINARY_TOLERANCE:
-            raise ValueError(
-                f"{evidence.task}: two_pl needs outcomes in [0, 1], found [{low:.3g}, {high:.3g}];"
-                " use linear_gaussian"
-            )
+        raise ValueError(
+            f"{evidence.task}: {response_model} needs outcomes in [0, 1], found "
+            f"[{low:.3g}, {high:.3g}]; use linear_gaussian"
+        )
     return response_model

@@ -49,7 +49,7 @@ def fit(theta: np.ndarray, outcomes: np.ndarray, weights: np.ndarray) -> ItemPar
         slope[active] += step[0]
         intercept[active] += step[1]
         active = active[np.abs(step).max(axis=0) > TOLERANCE]
-    residual = y - _sigmoid(theta[:, None] * slope + intercept)
+    residual = y - sigmoid(theta[:, None] * slope + intercept)
     residual_sd = np.sqrt((mass * residual**2).sum(axis=0) / total)
     for parameter in (slope, intercept, residual_sd):
         parameter[n_models == 0] = np.nan
@@ -64,7 +64,7 @@ def _newton_step(
     intercept: np.ndarray,
 ) -> np.ndarray:
     """Return the capped Newton step (2, n_items) of the penalised log-likelihood."""
-    p = _sigmoid(theta[:, None] * slope + intercept)
+    p = sigmoid(theta[:, None] * slope + intercept)
     error = mass * (y - p)
     curvature = mass * p * (1.0 - p)
     gradient = (
@@ -87,7 +87,7 @@ def _newton_step(
 
 def expected(parameters: ItemParameters, theta: np.ndarray) -> np.ndarray:
     """Return the probabilities (n_models, n_items)."""
-    return _sigmoid(theta[:, None] * parameters.slope + parameters.intercept)
+    return sigmoid(theta[:, None] * parameters.slope + parameters.intercept)
 
 
 def information(parameters: ItemParameters, theta: np.ndarray) -> np.ndarray:
@@ -98,15 +98,29 @@ def information(parameters: ItemParameters, theta: np.ndarray) -> np.ndarray:
 
 def ability(parameters: ItemParameters, outcomes: np.ndarray) -> np.ndarray:
     """Return the MAP theta under a N(0, 1) prior by Newton steps capped at 1 (`method.md` 3.7)."""
+    return logistic_ability(parameters, outcomes, np.ones(outcomes.shape[1]))
+
+
+def logistic_ability(
+    parameters: ItemParameters, outcomes: np.ndarray, dispersion: np.ndarray
+) -> np.ndarray:
+    """Return the MAP theta (n_models,) of logistic curves.
+
+    Args:
+        parameters: of k items.
+        outcomes: (n_models, k) in [0, 1]; NaN is left out.
+        dispersion: (k,) positive; an item of dispersion 2 counts half.
+    """
     usable = np.isfinite(outcomes) & np.isfinite(parameters.intercept)
     y = np.where(usable, outcomes, 0.0)
     slope = np.where(usable, parameters.slope, 0.0)
     intercept = np.where(np.isfinite(parameters.intercept), parameters.intercept, 0.0)
+    scale = np.where(np.isfinite(dispersion), dispersion, 1.0)
     theta = np.zeros(len(outcomes))
     for _ in range(MAX_ITERATIONS):
-        p = _sigmoid(slope * theta[:, None] + intercept)
-        gradient = (slope * (y - p)).sum(axis=1) - theta
-        curvature = (slope**2 * p * (1.0 - p)).sum(axis=1) + 1.0
+        p = sigmoid(slope * theta[:, None] + intercept)
+        gradient = (slope * (y - p) / scale).sum(axis=1) - theta
+        curvature = (slope**2 * p * (1.0 - p) / scale).sum(axis=1) + 1.0
         step = np.clip(gradient / curvature, -MAX_STEP, MAX_STEP)
         theta = theta + step
         if np.abs(step).max(initial=0.0) < TOLERANCE:
@@ -114,8 +128,8 @@ def ability(parameters: ItemParameters, outcomes: np.ndarray) -> np.ndarray:
     return theta
 
 
-def _sigmoid(eta: np.ndarray) -> np.ndarray:
-    """Logistic function without overflow."""
+def sigmoid(eta: np.ndarray) -> np.ndarray:
+    """Return the logistic function, without overflow."""
     return 0.5 * (1.0 + np.tanh(0.5 * eta))
 
 

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from mteblite_assets.calibrations.estimator import Reference
 from mteblite_assets.calibrations.fitted_task import FittedTask
 
 FORMAT = 1
 
 
 def release_json(fitted: FittedTask) -> str:
-    """Return a fitted task as JSON: items, selection, item parameters and calibration."""
+    """Return a fitted task as JSON: items, selection, item parameters and calibration.
+
+    Estimators that look at the reference models need their outcomes, too; only then are they in it.
+    """
+    reference = {} if fitted.reference is None else {"reference": _reference(fitted.reference)}
     return json.dumps(
         {
+            **reference,
             "format": FORMAT,
             "task": fitted.task,
             "task_type": fitted.task_type,
@@ -49,7 +58,25 @@ def fitted_from_json(text: str) -> FittedTask:
         selection=pd.DataFrame(value["selection"]),
         item_parameters=pd.DataFrame(value["item_parameters"]),
         calibration={k: float("nan") if v is None else v for k, v in value["calibration"].items()},
+        reference=_read_reference(value["reference"]) if "reference" in value else None,
     )
+
+
+def _reference(reference: Reference) -> dict[str, Any]:
+    """Outcomes as compressed little-endian doubles; nothing but numbers can come out again."""
+    data = zlib.compress(np.ascontiguousarray(reference.outcomes, dtype="<f8").tobytes(), 9)
+    return {
+        "shape": list(reference.outcomes.shape),
+        "outcomes": base64.b64encode(data).decode("ascii"),
+        "full_scores": reference.full_scores.tolist(),
+        "families": list(reference.families),
+    }
+
+
+def _read_reference(value: dict[str, Any]) -> Reference:
+    data = zlib.decompress(base64.b64decode(value["outcomes"]))
+    outcomes = np.frombuffer(data, dtype="<f8").reshape(value["shape"]).astype(float)
+    return Reference(outcomes, np.array(value["full_scores"], float), tuple(value["families"]))
 
 
 def _columns(frame: pd.DataFrame) -> dict[str, list[Any]]:

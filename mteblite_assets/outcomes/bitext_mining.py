@@ -9,12 +9,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.outcomes.cells import align, cells_of, mean_of_cells, unknown_metric
+from mteblite_assets.outcomes.cells import align, cells_of, mean_of_cells
 from mteblite_assets.outcomes.scoring import PoolScore
 from mteblite_assets.outcomes.similarity import blocks, paired, prepare
+from mteblite_assets.pools.metric_names import check_metrics
 from mteblite_assets.pools.pool import Pool
-
-METRICS = ("f1", "accuracy", "precision", "recall")
 
 
 def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:
@@ -26,12 +25,10 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
         similarity: the model's own, by which mteb searches.
 
     Raises:
-        ValueError: the main metric is none of METRICS.
+        ValueError: a metric is none of this type's.
     """
-    names = [str(pool.meta["main_metric"]), *pool.meta.get("metrics", [])]
-    for name in names:
-        if name not in METRICS:
-            raise unknown_metric(str(pool.meta["task"]), name, METRICS)
+    names = list(dict.fromkeys([str(pool.meta["main_metric"]), *pool.meta.get("metrics", [])]))
+    check_metrics(str(pool.meta["task"]), pool.task_type, names)
     pairs = align(pool.frames["pairs"], pool.items)
     gold = pairs["target_index"].to_numpy()
     outcomes = np.empty(len(pairs))
@@ -45,7 +42,7 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
     return PoolScore(
         outcomes=outcomes,
         pool_score=means[names[0]],
-        metrics={name: means[name] for name in names[1:]},
+        metrics={name: means[name] for name in pool.meta.get("metrics", [])},
     )
 
 

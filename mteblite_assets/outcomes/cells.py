@@ -23,8 +23,3 @@ def mean_of_cells(scores: Sequence[float]) -> float:
 def align(frame: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
     """Return the one row per item of a pool frame, in the order of the items."""
     return frame.set_index("item_id").loc[items["item_id"]].reset_index()
-
-
-def unknown_metric(task: str, metric: str, known: Sequence[str]) -> ValueError:
-    """Return the error for a metric that mteblite cannot compute."""
-    return ValueError(f"{task}: metric {metric!r} is not supported; known: {', '.join(known)}")

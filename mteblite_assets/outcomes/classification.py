@@ -13,21 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.outcomes.cells import align, cells_of, mean_of_cells, unknown_metric
+from mteblite_assets.outcomes.cells import align, cells_of, mean_of_cells
 from mteblite_assets.outcomes.scoring import PoolScore
+from mteblite_assets.pools.metric_names import check_metrics
 from mteblite_assets.pools.pool import Pool
-
-METRICS = (
-    "accuracy",
-    "f1",
-    "f1_weighted",
-    "precision",
-    "precision_weighted",
-    "recall",
-    "recall_weighted",
-    "ap",
-    "ap_weighted",
-)
 
 
 def score_pool(
@@ -44,12 +33,10 @@ def score_pool(
         similarity: not used by this type.
 
     Raises:
-        ValueError: the main metric is none of METRICS.
+        ValueError: a metric is none of this type's.
     """
-    names = [str(pool.meta["main_metric"]), *pool.meta.get("metrics", [])]
-    for name in names:
-        if name not in METRICS:
-            raise unknown_metric(str(pool.meta["task"]), name, METRICS)
+    names = list(dict.fromkeys([str(pool.meta["main_metric"]), *pool.meta.get("metrics", [])]))
+    check_metrics(str(pool.meta["task"]), pool.task_type, names)
     test = align(pool.frames["test"], pool.items)
     codes = test["code"].to_numpy()
     outcomes = np.empty(len(test))
@@ -66,7 +53,7 @@ def score_pool(
     return PoolScore(
         outcomes=outcomes,
         pool_score=means[names[0]],
-        metrics={name: means[name] for name in names[1:]},
+        metrics={name: means[name] for name in pool.meta.get("metrics", [])},
     )
 
 

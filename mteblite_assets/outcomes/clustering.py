@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.outcomes.cells import cells_of, mean_of_cells, unknown_metric
+from mteblite_assets.outcomes.cells import cells_of, mean_of_cells
 from mteblite_assets.outcomes.scoring import PoolScore
 from mteblite_assets.pools.clustering import (
     LEVEL_SEPARATOR,
@@ -24,10 +24,11 @@ from mteblite_assets.pools.clustering import (
     fresh_rng,
     take_sample,
 )
+from mteblite_assets.pools.metric_names import check_metrics
 from mteblite_assets.pools.pool import Pool
 from mteblite_assets.seeds import stable_seed
 
-METRICS = ("v_measure", "ami")
+SPREAD = "_std"
 MISSING_LEVEL = -1
 """mteb's mark for a document that lacks a level; such documents are left out of it."""
 
@@ -46,12 +47,10 @@ def score_pool(
         similarity: not used by this type.
 
     Raises:
-        ValueError: the main metric is none of METRICS.
+        ValueError: a metric is none of this type's.
     """
-    names = [str(pool.meta["main_metric"]), *pool.meta.get("metrics", [])]
-    for name in names:
-        if name not in METRICS:
-            raise unknown_metric(str(pool.meta["task"]), name, METRICS)
+    names = list(dict.fromkeys([str(pool.meta["main_metric"]), *pool.meta.get("metrics", [])]))
+    check_metrics(str(pool.meta["task"]), pool.task_type, names)
     observations = observe(pool, vectors)
     outcomes = np.empty(len(pool.items))
     for rows in cells_of(pool.items):
@@ -69,7 +68,7 @@ def score_pool(
         outcomes=outcomes,
         pool_score=means[names[0]],
         observations=observations,
-        metrics={name: means[name] for name in names[1:]},
+        metrics={name: means[name] for name in pool.meta.get("metrics", [])},
     )
 
 
@@ -214,7 +213,7 @@ def _bootstrapped(
     functions = {"v_measure": metrics.v_measure_score, "ami": metrics.adjusted_mutual_info_score}
     labels = [json.loads(value) for value in documents["labels"]]
     rows = documents["text_row"].to_numpy()
-    scores: dict[str, list[float]] = {name: [] for name in names}
+    scores: dict[str, list[float]] = {_base(name): [] for name in names}
     depth = max(map(len, labels))
     if protocol.get("max_depth") is not None:
         depth = min(depth, int(protocol["max_depth"]))
@@ -232,9 +231,9 @@ def _bootstrapped(
         )
         for drawn in bootstrap_rows(rng, len(here), protocol):
             clusters = model.fit_predict(here[drawn])
-            for name in names:
-                scores[name].append(float(functions[name](named[drawn], clusters)))
-    return {name: float(np.mean(values)) for name, values in scores.items()}
+            for base in scores:
+                scores[base].append(float(functions[base](named[drawn], clusters)))
+    return _means_and_spreads(names, scores)
 
 
 def _by_set(
@@ -248,7 +247,7 @@ def _by_set(
     from sklearn.cluster import MiniBatchKMeans
 
     functions = {"v_measure": metrics.v_measure_score, "ami": metrics.adjusted_mutual_info_score}
-    scores: dict[str, list[float]] = {name: [] for name in names}
+    scores: dict[str, list[float]] = {_base(name): [] for name in names}
     for _, members in documents.groupby("set", sort=True):
         labels = [json.loads(value)[0] for value in members["labels"]]
         clusters = labels
@@ -260,6 +259,18 @@ def _by_set(
                 random_state=int(protocol.get("seed", 42)),
             )
             clusters = model.fit(vectors[members["text_row"].to_numpy()]).labels_.tolist()
-        for name in names:
-            scores[name].append(float(functions[name](labels, clusters)))
-    return {name: float(np.mean(values)) for name, values in scores.items()}
+        for base in scores:
+            scores[base].append(float(functions[base](labels, clusters)))
+    return _means_and_spreads(names, scores)
+
+
+def _means_and_spreads(names: list[str], scores: dict[str, list[float]]) -> dict[str, float]:
+    """Return each metric over levels and bootstraps: the mean, or for `<metric>_std` the SD."""
+    return {
+        name: float((np.std if name.endswith(SPREAD) else np.mean)(scores[_base(name)]))
+        for name in names
+    }
+
+
+def _base(name: str) -> str:
+    return name.removesuffix(SPREAD)

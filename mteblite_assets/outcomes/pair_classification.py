@@ -11,15 +11,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.outcomes.cells import align, cells_of, mean_of_cells, unknown_metric
+from mteblite_assets.outcomes.areas import precision_recall_area
+from mteblite_assets.outcomes.cells import align, cells_of, mean_of_cells
 from mteblite_assets.outcomes.scoring import PoolScore
 from mteblite_assets.outcomes.similarity import paired, prepare
+from mteblite_assets.pools.metric_names import AREAS, PAIR_SIMILARITIES, check_metrics
 from mteblite_assets.pools.pool import Pool
 
-SIMILARITIES = ("similarity", "cosine", "manhattan", "euclidean", "dot")
+SIMILARITIES = PAIR_SIMILARITIES
 """Columns of the observations, each oriented so that more is more similar."""
-
-METRICS = (*(f"{s}_{m}" for s in ("max", *SIMILARITIES) for m in ("ap", "accuracy")),)
 
 
 def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:
@@ -31,12 +31,10 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
         similarity: the model's own, behind the metrics `similarity_...`.
 
     Raises:
-        ValueError: the main metric is none of METRICS.
+        ValueError: a metric is none of this type's.
     """
-    names = [str(pool.meta["main_metric"]), *pool.meta.get("metrics", [])]
-    for name in names:
-        if name not in METRICS:
-            raise unknown_metric(str(pool.meta["task"]), name, METRICS)
+    names = list(dict.fromkeys([str(pool.meta["main_metric"]), *pool.meta.get("metrics", [])]))
+    check_metrics(str(pool.meta["task"]), pool.task_type, names)
     observations = observe(pool, vectors)
     labels = pool.items["gold"].to_numpy(dtype=int)
     weights = pool.items["pool_weight"].to_numpy(dtype=float)
@@ -55,7 +53,7 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
         outcomes=outcomes,
         pool_score=means[names[0]],
         observations=observations,
-        metrics={name: means[name] for name in names[1:]},
+        metrics={name: means[name] for name in pool.meta.get("metrics", [])},
     )
 
 
@@ -149,13 +147,34 @@ def _named(metric: str, own: str) -> str:
 
 
 def _metric(name: str, observations: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
+    if name in AREAS:
+        cosine = observations[:, SIMILARITIES.index("cosine")]
+        return precision_recall_area(name, labels, cosine, weights)
     similarity, _, kind = name.rpartition("_")
     chosen = SIMILARITIES if similarity == "max" else (similarity,)
-    values = []
-    for column in (SIMILARITIES.index(s) for s in chosen):
-        scores = observations[:, column]
-        if kind == "ap":
-            values.append(average_precision(scores, labels, weights))
-        else:
-            values.append(best_threshold(scores, labels, weights)[1])
-    return max(values)
+    columns = [observations[:, SIMILARITIES.index(s)] for s in chosen]
+    if kind == "ap":
+        return max(average_precision(column, labels, weights) for column in columns)
+    return max(_best_split(column, labels, weights)[kind] for column in columns)
+
+
+def _best_split(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> dict[str, float]:
+    """Return the best accuracy, and the best F1 with its precision and recall, over thresholds.
+
+    As in mteb, a threshold lies between two distinct scores, so all or none positive is none.
+    """
+    order = np.argsort(-scores, kind="stable")
+    mass, positive = weights[order] / weights.sum(), labels[order] == 1
+    ends = np.flatnonzero(np.diff(scores[order]))
+    hits, taken = np.cumsum(mass * positive), np.cumsum(mass)
+    all_hits, hits, taken = hits[-1], hits[ends], taken[ends]
+    if not len(ends) or all_hits <= 0:
+        return {"accuracy": float(max(1 - taken, default=0.0)), **dict.fromkeys(_F1, 0.0)}
+    accuracy = hits + (1 - all_hits) - (taken - hits)
+    f1 = 2 * hits / (taken + all_hits)
+    best = int(np.argmax(f1))
+    parts = (f1[best], hits[best] / taken[best], hits[best] / all_hits)
+    return {"accuracy": float(accuracy.max()), **dict(zip(_F1, map(float, parts), strict=True))}
+
+
+_F1 = ("f1", "precision", "recall")

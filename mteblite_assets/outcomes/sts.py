@@ -10,16 +10,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.outcomes.cells import align, cells_of, mean_of_cells, unknown_metric
+from mteblite_assets.outcomes.cells import align, cells_of, mean_of_cells
 from mteblite_assets.outcomes.scoring import PoolScore
+from mteblite_assets.pools.metric_names import check_metrics
 from mteblite_assets.pools.pool import Pool
-
-SIMILARITIES = ("cosine", "manhattan", "euclidean")
-METRICS = (
-    "spearman",
-    "pearson",
-    *(f"{s}_{c}" for s in SIMILARITIES for c in ("spearman", "pearson")),
-)
 
 
 def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:
@@ -33,12 +27,10 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
         similarity: the model's own, behind the metrics `spearman` and `pearson`.
 
     Raises:
-        ValueError: the main metric is none of METRICS.
+        ValueError: a metric is none of this type's.
     """
-    names = [str(pool.meta["main_metric"]), *pool.meta.get("metrics", [])]
-    for name in names:
-        if name not in METRICS:
-            raise unknown_metric(str(pool.meta["task"]), name, METRICS)
+    names = list(dict.fromkeys([str(pool.meta["main_metric"]), *pool.meta.get("metrics", [])]))
+    check_metrics(str(pool.meta["task"]), pool.task_type, names)
     first, second = _sides(pool, vectors)
     cosine = _similarity("cosine", first, second)
     gold = pool.items["gold"].to_numpy(dtype=float)
@@ -59,7 +51,7 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
         outcomes=outcomes,
         pool_score=values[names[0]],
         observations=cosine[:, None].astype(np.float32),
-        metrics={name: values[name] for name in names[1:]},
+        metrics={name: values[name] for name in pool.meta.get("metrics", [])},
     )
 
 

@@ -10,19 +10,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.outcomes.cells import cells_of, mean_of_cells, unknown_metric
+from mteblite_assets.outcomes.cells import cells_of, mean_of_cells
 from mteblite_assets.outcomes.scoring import PoolScore
 from mteblite_assets.outcomes.similarity import blocks, prepare
+from mteblite_assets.pools.metric_names import check_metrics
 from mteblite_assets.pools.pool import Pool
-
-METRICS = (
-    "cosine_spearman",
-    "cosine_pearson",
-    "spearman",
-    "pearson",
-    "dot_spearman",
-    "dot_pearson",
-)
 
 
 def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:
@@ -34,12 +26,10 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
         similarity: the model's own, behind the metrics `spearman` and `pearson`.
 
     Raises:
-        ValueError: the main metric is none of METRICS.
+        ValueError: a metric is none of this type's.
     """
-    names = [str(pool.meta["main_metric"]), *pool.meta.get("metrics", [])]
-    for name in names:
-        if name not in METRICS:
-            raise unknown_metric(str(pool.meta["task"]), name, METRICS)
+    names = list(dict.fromkeys([str(pool.meta["main_metric"]), *pool.meta.get("metrics", [])]))
+    check_metrics(str(pool.meta["task"]), pool.task_type, names)
     table = _correlations(pool, vectors, names, similarity)
     means = {
         name: mean_of_cells([_mean(table[name].to_numpy()[rows]) for rows in cells_of(pool.items)])
@@ -48,7 +38,7 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
     return PoolScore(
         outcomes=table[names[0]].to_numpy(),
         pool_score=means[names[0]],
-        metrics={name: means[name] for name in names[1:]},
+        metrics={name: means[name] for name in pool.meta.get("metrics", [])},
     )
 
 

@@ -3,18 +3,24 @@
 Scores are Lucene's variant of Okapi BM25 (its idf, log(1 + (N - df + .5)/(df + .5)), is never
 negative), k1 = 0.9 and b = 0.4 as in the published method, computed eagerly per posting as in
 BM25S (arXiv 2407.03618) and equal to `bm25s.BM25(method="lucene")` on the same tokens. They are
-computed here, not by bm25s 0.3, for three reasons, each measured in `benchmarks/`:
+computed here, not by bm25s 0.3, for three reasons, measured by bench_bm25.py and
+bench_corpus_memory.py in `benchmarks/`:
 
-- its indexer takes every document's tokens as Python lists, here documents pass in batches and
-  only terms of the queries are kept: 8 bytes per posting (13 while indexing);
-- it breaks ties by row and by what its heap held before, here they go to the smallest id;
+- its indexer takes every document's tokens as Python lists: 3.1 GB for a million generated
+  documents, against 0.7 GB of this whole stage, which reads documents in batches and keeps only
+  terms of the queries, 8 bytes per posting (13 while indexing);
+- it breaks ties by what its heap held before, here they go to the smallest document id;
 - it scores every document for every query, here documents that cannot be among the best are
-  skipped (MaxScore), which is exact and several times as fast.
+  skipped (MaxScore), which is exact and takes 0.6 of its time with numba on both sides.
+
+Large corpora are searched by compiled code if numba is installed, else, and for small corpora,
+by the same algorithm in NumPy, some 20 times slower; the result is the same to the bit.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import os
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
@@ -63,6 +69,11 @@ class Index:
         mean_length = max(lengths.mean(), 1e-9) if n else 1.0
         norms = (k1 * (1 - b + b * lengths / mean_length)).astype(np.float32)
         self.postings = self._place(counted, frequencies, norms)
+        self._ranks = {
+            term: (int(frequencies[code]), term)
+            for term, code in self.vocabulary.items()
+            if frequencies[code]
+        }
 
     def scores(self, query: str) -> np.ndarray:
         """Return the (n_documents,) float32 scores of a query."""
@@ -96,7 +107,7 @@ class Index:
 
             number_of_parts = min(threads or os.cpu_count() or 1, max(len(parsed) // 32, 1))
             bounds = np.linspace(0, len(parsed), number_of_parts + 1).astype(int)
-            parts = [parsed[a:z] for a, z in zip(bounds[:-1], bounds[1:], strict=True)]
+            parts = [parsed[a:z] for a, z in itertools.pairwise(bounds.tolist())]
             with ThreadPoolExecutor(len(parts)) as pool:
                 done = pool.map(lambda part: search_all(self.postings, part, number), parts)
                 found = [result for part in done for result in part]
@@ -106,18 +117,14 @@ class Index:
 
     def _parse(self, query: str) -> Query:
         """Return the known terms of a query, rarest first, and how often each occurs."""
-        repeats: dict[str, int] = {}
-        for term in tokenize(query):
-            if term in self.vocabulary:
-                repeats[term] = repeats.get(term, 0) + 1
-        starts, vocabulary = self.postings.starts, self.vocabulary
+        tokens = [token for token in tokenize(query) if token in self._ranks]
         # by name where equally rare: sums must not depend on the numbering of terms
-        ranked = sorted(
-            (int(starts[vocabulary[t] + 1] - starts[vocabulary[t]]), t) for t in repeats
-        )
+        distinct = sorted(set(tokens), key=self._ranks.__getitem__)
         return Query(
-            np.array([vocabulary[t] for _, t in ranked], dtype=np.int64),
-            np.array([repeats[t] for _, t in ranked], dtype=np.float32),
+            [self.vocabulary[term] for term in distinct],
+            [1] * len(tokens)
+            if len(distinct) == len(tokens)
+            else [tokens.count(term) for term in distinct],
         )
 
     def _place(
@@ -189,7 +196,7 @@ def _count(
 def _encode(
     texts: Sequence[str], vocabulary: dict[str, int], grows: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the codes of all tokens one after the other (-1: not wanted), and how many per text."""
+    """Return the codes of all tokens in a row (-1: not wanted), and how many per text."""
     codes: list[int] = []
     sizes = np.empty(len(texts), dtype=np.int64)
     known, add = vocabulary.get, vocabulary.setdefault
@@ -206,7 +213,9 @@ def _encode(
 
 def _in_order(rows: np.ndarray, scores: np.ndarray, number: int, ids: Sequence[str]) -> list[int]:
     """Return the best rows, best first; of equal scores the smaller id."""
-    ranked = sorted(
-        (-score, ids[row], row) for score, row in zip(scores.tolist(), rows.tolist(), strict=True)
-    )
-    return [row for _, _, row in ranked[:number]]
+    values, places = scores.tolist(), rows.tolist()
+    if len(set(values)) == len(values):
+        ranked = sorted(zip(values, places, strict=True), reverse=True)
+        return [row for _, row in ranked[:number]]
+    named = sorted((-v, ids[row], row) for v, row in zip(values, places, strict=True))
+    return [row for _, _, row in named[:number]]

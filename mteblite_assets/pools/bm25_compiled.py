@@ -9,7 +9,8 @@ as common terms are only looked up. Compiled code is kept in numba's cache besid
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numba
 import numpy as np
@@ -19,17 +20,22 @@ from mteblite_assets.pools.bm25_search import BLOCK, SLACK, Found, Postings, Que
 READ_PER_LOOK_UP = 40
 """Postings that are read in a row in the time of one look-up, which misses the cache."""
 
-_compiled = numba.njit(cache=True, nogil=True)
+
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    try:
+        return numba.njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # neither this folder nor the user's can be written: compile every time
+        return numba.njit(nogil=True)(function)
 
 
 def search_all(postings: Postings, queries: Sequence[Query], number: int) -> list[Found]:
     """Return the `number` best documents of each query and all that tie with the last of them."""
     bounds = np.cumsum([0, *(len(query.terms) for query in queries)])
-    terms = np.concatenate([np.empty(0, np.int64), *(query.terms for query in queries)])
-    repeats = np.concatenate([np.empty(0, np.float32), *(query.repeats for query in queries)])
+    terms = np.array([term for query in queries for term in query.terms], dtype=np.int64)
+    repeats = np.array([n for query in queries for n in query.repeats], dtype=np.float32)
     ends, rows, scores = _search_all(*postings, bounds, terms, repeats, number)
-    pieces = zip(np.split(rows, ends[:-1]), np.split(scores, ends[:-1]), strict=True)
-    return list(pieces) if queries else []
+    firsts = [0, *ends[:-1].tolist()]
+    return [(rows[a:z], scores[a:z]) for a, z in zip(firsts, ends.tolist(), strict=False)]
 
 
 @_compiled
@@ -100,7 +106,7 @@ def _look_up(lists, terms, repeats, rest, total, rows, heap, seen):
     ahead, count = heap[0], 0
     for i in range(seen):
         value = total[rows[i]]
-        if value >= ahead and count < 2 * len(heap):
+        if value >= ahead and count < len(heap):
             for rank in range(len(terms)):
                 value += repeats[rank] * _score(lists, terms[rank], rows[i])
             _keep_largest(heap, count, value)

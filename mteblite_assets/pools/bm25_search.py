@@ -70,8 +70,8 @@ def make_postings(
 class Query(NamedTuple):
     """Terms of a query, rarest first, and how often each occurs in it."""
 
-    terms: np.ndarray
-    repeats: np.ndarray
+    terms: list[int]
+    repeats: list[int]
 
 
 Found = tuple[np.ndarray, np.ndarray]
@@ -80,12 +80,13 @@ Found = tuple[np.ndarray, np.ndarray]
 
 def search(postings: Postings, query: Query, number: int) -> Found:
     """Return the `number` best documents of a query and all that tie with the last of them."""
-    limits = query.repeats * postings.limits[query.terms]
+    repeats = np.array(query.repeats, dtype=np.float32)
+    limits = repeats * postings.limits[query.terms]
     total = np.zeros(postings.n_documents, dtype=np.float32)
     rows = np.empty(0, dtype=np.int64)
     for rank, term in enumerate(query.terms):
-        listed, scores = postings.of(int(term))
-        values = query.repeats[rank] * scores
+        listed, scores = postings.of(term)
+        values = repeats[rank] * scores
         # what a document that none of the terms so far found can reach at most
         rest = limits[rank:].sum()
         if (

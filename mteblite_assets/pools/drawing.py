@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 
+from mteblite_assets.pools.metric_names import check_metrics
 from mteblite_assets.pools.pool import Pool, PoolSettings
 from mteblite_assets.pools.task_data import TaskData
 
@@ -31,7 +32,8 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
 
     Raises:
         ValueError: the type has no pool, the task holds no data, or its data are unusable (a
-            missing text, a single label ...); names task, row and column.
+            missing text, a single label ...), or its type lacks a metric asked for; names task,
+            row and column.
     """
     name, task_type = data.description.task, data.description.task_type
     if task_type not in MODULES:
@@ -43,6 +45,7 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
         raise ValueError(
             f"{name}: loaded without any (split, subset); check its splits and subsets"
         )
+    check_metrics(name, task_type, [data.description.main_metric, *data.description.metrics])
     module = importlib.import_module(f"mteblite_assets.pools.{MODULES[task_type]}")
     pool: Pool = module.draw_pool(data, settings)
     return pool

@@ -22,7 +22,7 @@ Frames of the pool:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,13 +33,17 @@ from mteblite_assets.pools.assembly import Texts, assemble, item_frame
 from mteblite_assets.pools.bm25 import Index
 from mteblite_assets.pools.corpus import Corpus
 from mteblite_assets.pools.items import Cell, check_texts, draw, item_ids, split_evenly
+from mteblite_assets.pools.metric_names import SUBQUERIES
 from mteblite_assets.pools.pool import Pool, PoolSettings
 from mteblite_assets.pools.task_data import TaskData
+from mteblite_assets.pools.tokens import tokenize
 from mteblite_assets.seeds import stable_seed
 
-SUBQUERIES = "max_over_subqueries_"
 LEAST_RANDOM_DOCUMENTS = 200
 """Of a subset, in tasks with several (mteb_lite_method.md, section 1)."""
+
+PART = 1_000_000
+"""Ids hashed at a time."""
 
 
 @dataclass
@@ -54,6 +58,8 @@ class _Cell:
     own: dict[str, list[str]] = field(default_factory=dict)
     shared: list[str] = field(default_factory=list)
     dropped: int = 0
+    missing_relevant: int = 0
+    missing_candidates: int = 0
 
 
 def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
@@ -64,6 +70,7 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
     """
     name, metric = data.description.task, data.description.main_metric
     capped = settings.max_items is not None
+    metrics = [metric, *data.description.metrics]
     cells = {c: _read(f, metric, capped, f"{name} {c}") for c, f in data.cells.items()}
     quota = split_evenly({c: len(cell.items) for c, cell in cells.items()}, settings.max_items)
     n_available = sum(len(cell.items) for cell in cells.values())
@@ -76,7 +83,7 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
         keys = list(cell.items)
         rows = draw(keys, quota[key], settings.seed, name, *key, "pool")
         cell.items = {keys[r]: cell.items[keys[r]] for r in rows}
-        _choose_candidates(cell, settings, metric, len(cells), (settings.seed, name, *key))
+        _choose_candidates(cell, settings, metrics, len(cells), (settings.seed, name, *key))
         ids = dict(zip(cell.items, item_ids(key, cell.items), strict=True))
         items.append(item_frame(key, list(ids.values())))
         for part, frame in _frames(key, cell, ids, texts).items():
@@ -84,6 +91,8 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
     meta = {
         "n_available": n_available,
         "n_dropped_relevant": sum(cell.dropped for cell in cells.values()),
+        "n_missing_relevant": sum(cell.missing_relevant for cell in cells.values()),
+        "n_missing_candidates": sum(cell.missing_candidates for cell in cells.values()),
     }
     return assemble(data, settings, texts, items, parts, meta)
 
@@ -125,33 +134,37 @@ def _read(frames: Mapping[str, Any], metric: str, capped: bool, where: str) -> _
 def _choose_candidates(
     cell: _Cell,
     settings: PoolSettings,
-    metric: str,
+    metrics: Sequence[str],
     n_cells: int,
     keys: tuple[str | int, ...],
 ) -> None:
-    """Fill `own` and `shared`, and drop relevant documents beyond the cap."""
+    """Fill `own` and `shared`, drop relevant documents beyond the cap, count what is missing."""
     queries = [query for group in cell.items.values() for query in group]
+    known = set(cell.corpus.ids)
+    cell.missing_relevant = sum(
+        relevance > 0 and document not in known
+        for query in queries
+        for document, relevance in cell.qrels[query].items()
+    )
     if cell.top_ranked is not None:
-        cell.own = {query: cell.top_ranked.get(query, []) for query in queries}
+        listed = {query: cell.top_ranked.get(query, []) for query in queries}
+        cell.own = {query: [d for d in found if d in known] for query, found in listed.items()}
+        cell.missing_candidates = sum(len(listed[q]) - len(cell.own[q]) for q in queries)
         return
+    ids = cell.corpus.ids
+    distinct = ids if len(known) == len(ids) else list(dict.fromkeys(ids))
     if settings.bm25_top is None or settings.random_documents is None:
-        cell.shared = list(dict.fromkeys(cell.corpus.ids))
+        cell.shared = distinct
         return
     number = settings.random_documents
     if n_cells > 1:
         number = min(number, max(LEAST_RANDOM_DOCUMENTS, number // n_cells))
-    cell.shared = _random_documents(cell.corpus.ids, number, *keys, "documents")
-    known = set(cell.corpus.ids)
-    index = Index(cell.corpus.batches()) if settings.bm25_top else None
+    cell.shared = _random_documents(distinct, number, *keys, "documents")
+    best = _first_stage(cell, queries, settings.bm25_top)
+    cap = _relevant_cap(settings.max_relevant, metrics)
     for query in queries:
-        first = (
-            []
-            if index is None
-            else index.top(cell.texts[query], settings.bm25_top, cell.corpus.ids)
-        )
-        own = dict.fromkeys(cell.corpus.ids[row] for row in first)
-        judged = cell.qrels[query]
-        kept = _keep_relevant(judged, settings.max_relevant, metric, (*keys, query))
+        own, judged = dict.fromkeys(best[query]), cell.qrels[query]
+        kept = _keep_relevant(judged, cap, (*keys, query))
         own.update(dict.fromkeys(document for document in kept if document in known))
         cell.own[query] = list(own)
         reachable = {*own, *kept, *cell.shared}
@@ -160,20 +173,42 @@ def _choose_candidates(
         cell.qrels[query] = {d: r for d, r in judged.items() if d not in lost}
 
 
-def _keep_relevant(
-    judged: Mapping[str, int], cap: int | None, metric: str, keys: tuple[str | int, ...]
-) -> list[str]:
-    """Return the relevant documents to keep: the most relevant first, then by a seeded draw.
+def _first_stage(cell: _Cell, queries: Sequence[str], number: int) -> dict[str, list[str]]:
+    """Return the ids of each query's best documents by BM25."""
+    if number == 0:
+        return {query: [] for query in queries}
+    asked = [cell.texts[query] for query in queries]
+    terms = {term for text in asked for term in tokenize(text)}
+    index = Index(cell.corpus.batches(), terms=terms)
+    found = index.top_of_all(asked, number, cell.corpus.ids)
+    return {
+        query: [cell.corpus.ids[row] for row in rows]
+        for query, rows in zip(queries, found, strict=True)
+    }
 
-    A cut at k needs the k best for its ideal ranking; average precision and recall count all
-    relevant documents, so no cap applies there (TRECCOVID has 493 per query).
+
+def _relevant_cap(cap: int | None, metrics: Sequence[str]) -> int | None:
+    """Return how many relevant documents of a query to keep, so that the metrics can be had.
+
+    A cut at k needs the k best for its ideal ranking; average precision, recall and areas under
+    a curve count all relevant documents, so no cap applies there (TRECCOVID has 493 per query).
     """
+    for metric in metrics:
+        bare = metric.removeprefix(SUBQUERIES).removeprefix("nauc_")
+        base, _, depth = bare.partition("_at_")
+        depth = depth.partition("_")[0]
+        if cap is None or base in ("map", "recall") or metric.startswith("auprc"):
+            return None
+        cap = max(cap, int(depth) if depth.isdigit() else 0)
+    return cap
+
+
+def _keep_relevant(
+    judged: Mapping[str, int], cap: int | None, keys: tuple[str | int, ...]
+) -> list[str]:
+    """Return the relevant documents to keep: the most relevant first, then by a seeded draw."""
     relevant = sorted(d for d, relevance in judged.items() if relevance > 0)
-    base, _, depth = metric.removeprefix(SUBQUERIES).rpartition("_at_")
-    if cap is None or base in ("map", "recall"):
-        return relevant
-    cap = max(cap, int(depth) if depth.isdigit() else 0)
-    if len(relevant) <= cap:
+    if cap is None or len(relevant) <= cap:
         return relevant
     chance = _chances(relevant, *keys, "relevant")
     order = sorted(
@@ -183,21 +218,29 @@ def _keep_relevant(
 
 
 def _random_documents(ids: list[str], number: int, *keys: str | int) -> list[str]:
-    """Return `number` distinct documents: those whose seeded hash is smallest.
+    """Return `number` of these documents: those whose seeded hash is smallest.
 
     A hash per id, not a permutation: it needs no sorted copy of millions of ids, and the draw
     hardly changes when a corpus grows.
     """
-    distinct = list(dict.fromkeys(ids))
-    if number >= len(distinct):
-        return sorted(distinct)
-    chance = _chances(distinct, *keys)
-    return sorted(distinct[i] for i in np.argsort(chance, kind="stable")[:number])
+    if number >= len(ids):
+        return sorted(ids)
+    chance = _chances(ids, *keys)
+    least = np.partition(chance, number)[number]
+    rows = np.flatnonzero(chance <= least)
+    return sorted(ids[row] for row in rows[np.argsort(chance[rows], kind="stable")[:number]])
 
 
 def _chances(ids: list[str], *keys: str | int) -> np.ndarray:
     key = f"{stable_seed(*keys):016x}"
-    return pd.util.hash_array(np.array(ids, dtype=object), hash_key=key, categorize=False)
+    parts = [
+        # in parts, because hashing encodes all texts at once
+        pd.util.hash_array(
+            np.array(ids[i : i + PART], dtype=object), hash_key=key, categorize=False
+        )
+        for i in range(0, len(ids), PART)
+    ]
+    return np.concatenate([np.empty(0, np.uint64), *parts])
 
 
 def _frames(

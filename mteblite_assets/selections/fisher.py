@@ -31,9 +31,7 @@ def select_fisher(
     model = RESPONSE_MODELS[fit.response_model]
     theta = fit.ability.theta
     information = np.array(model.information(fit.parameters, theta), dtype=float)
-    seen_enough = fit.parameters.n_models >= min(MIN_MODELS, len(theta))
-    eligible = seen_enough & (fit.parameters.slope > 0) & np.isfinite(information).all(axis=0)
-    candidates = np.flatnonzero(eligible)
+    candidates = np.flatnonzero(eligible_items(fit, information))
     if model.constant_information:
         chosen = candidates[_largest(information[0, candidates], k)]
     else:
@@ -41,6 +39,12 @@ def select_fisher(
     if len(chosen) < k:
         chosen = np.concatenate([chosen, _fill(evidence, chosen, k - len(chosen), rng)])
     return chosen, np.full(k, 1.0 / k)
+
+
+def eligible_items(fit: ItemFit, information: np.ndarray) -> np.ndarray:
+    """Return the mask of items that may be chosen for their information (n_models, n_items)."""
+    seen_enough = fit.parameters.n_models >= min(MIN_MODELS, len(fit.models))
+    return seen_enough & (fit.parameters.slope > 0) & np.isfinite(information).all(axis=0)
 
 
 def greedy(information: np.ndarray, k: int, precision: float = PRIOR_PRECISION) -> np.ndarray:

@@ -9,10 +9,14 @@ from mteblite_assets.item_parameters.evidence import TaskEvidence
 from mteblite_assets.item_parameters.fitting import ItemFit, restrict, usable_models
 from mteblite_assets.seeds import generator
 from mteblite_assets.selections.anchor import select_anchor
+from mteblite_assets.selections.anchor_irt import select_anchor_irt
 from mteblite_assets.selections.anchorset import select_anchorset
+from mteblite_assets.selections.facility import select_facility
 from mteblite_assets.selections.fisher import select_fisher
+from mteblite_assets.selections.fisher_het import select_fisher_het
 from mteblite_assets.selections.random_items import select_random
 from mteblite_assets.selections.selector import Selected, Selector, pool_weights
+from mteblite_assets.selections.strat_difficulty import select_strat_difficulty
 from mteblite_assets.selections.stratified import select_stratified
 
 SELECTORS: dict[str, Selector] = {
@@ -21,8 +25,12 @@ SELECTORS: dict[str, Selector] = {
     "anchor": select_anchor,
     "fisher": select_fisher,
     "anchorset": select_anchorset,
+    "strat_difficulty": select_strat_difficulty,
+    "anchor_irt": select_anchor_irt,
+    "fisher_het": select_fisher_het,
+    "facility": select_facility,
 }
-NEEDS_ABILITY = frozenset({"fisher"})
+NEEDS_ABILITY = frozenset({"fisher", "fisher_het", "anchor_irt"})
 """Selectors that rely on item parameters; without usable abilities `strat` steps in."""
 ALL_ITEMS = "all"
 
@@ -44,8 +52,9 @@ def select(
         rng_keys: stable keys of every random draw, e.g. (suite, task, k, seed).
 
     Returns:
-        Exactly min(k, n_items) rows in rank order: item_id, method (`strat` where `fisher` had
-        to fall back, `all` for the whole pool), rank (from 1), weight (positive, sum 1).
+        Exactly min(k, n_items) rows in rank order: item_id, method (`strat` where a method in
+        NEEDS_ABILITY had to fall back, `all` for the whole pool), rank (from 1), weight
+        (positive, sum 1).
 
     Raises:
         ValueError: the method is unknown, k is below 1, or the pool is empty.

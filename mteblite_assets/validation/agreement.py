@@ -7,6 +7,8 @@ import numpy as np
 RESOLVABLE_GAP = 0.005
 """Half a point: pairs closer than this are not worth ordering (MTEB-lite method section 5)."""
 GUARD = 1e-9
+MIN_PAIRS = 10
+MAX_BINS = 40
 
 
 def kendall_tau(predicted: np.ndarray, actual: np.ndarray) -> float:
@@ -52,3 +54,75 @@ def mae(predicted: np.ndarray, actual: np.ndarray) -> float:
 def bias(predicted: np.ndarray, actual: np.ndarray) -> float:
     """Return the mean of predicted minus actual; NaN without models."""
     return float((predicted - actual).mean()) if len(actual) else float("nan")
+
+
+def top1_regret(predicted: np.ndarray, actual: np.ndarray) -> float:
+    """Return how much worse than the best the model is that looks best; NaN without models.
+
+    Of equally good-looking models the worst counts.
+    """
+    if len(actual) == 0:
+        return float("nan")
+    looks_best = predicted >= predicted.max() - GUARD
+    return float(actual.max() - actual[looks_best].min())
+
+
+def within_family_tau(predicted: np.ndarray, actual: np.ndarray, families: np.ndarray) -> float:
+    """Return (concordant - discordant) / pairs over pairs of one family; NaN without such pairs.
+
+    What matters to someone comparing merges of one base: pairs over families are easy
+    (`method.md` 5.3). Predicted ties count 0; pairs equal in truth are left out.
+    """
+    upper = np.triu_indices(len(actual), 1)
+    difference = np.subtract.outer(actual, actual)[upper]
+    chosen = (np.equal.outer(families, families)[upper]) & (np.abs(difference) > GUARD)
+    if not chosen.any():
+        return float("nan")
+    p = np.sign(np.subtract.outer(predicted, predicted)[upper])
+    return float((np.sign(difference) * p)[chosen].mean())
+
+
+def minimum_detectable_difference(
+    predicted: np.ndarray, actual: np.ndarray, share: float = 0.8
+) -> float:
+    """Return the smallest true gap from which at least `share` of pairs are ordered rightly.
+
+    MDAD of arXiv 2510.08730: pairs are sorted by true gap, pooled into at most 40 bins, and the
+    share of right ones made rising (isotonic regression).
+
+    Returns:
+        The gap; 0 where even the closest pairs are told apart, NaN with under 10 pairs or where
+        no gap suffices.
+    """
+    upper = np.triu_indices(len(actual), 1)
+    difference = np.subtract.outer(actual, actual)[upper]
+    if len(difference) < MIN_PAIRS:
+        return float("nan")
+    right = 0.5 * (1.0 + np.sign(np.subtract.outer(predicted, predicted)[upper] * difference))
+    gap = np.abs(difference)
+    order = np.argsort(gap, kind="stable")
+    bins = np.array_split(order, min(MAX_BINS, len(order) // 5))
+    rising = _isotonic(
+        np.array([right[b].mean() for b in bins]), np.array([float(len(b)) for b in bins])
+    )
+    enough = np.flatnonzero(rising >= share - GUARD)
+    if len(enough) == 0:
+        return float("nan")
+    return 0.0 if enough[0] == 0 else float(gap[bins[enough[0]]].min())
+
+
+def _isotonic(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Pool adjacent violators: the nearest rising sequence."""
+    level: list[float] = []
+    mass: list[float] = []
+    count: list[int] = []
+    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        level.append(value)
+        mass.append(weight)
+        count.append(1)
+        while len(level) > 1 and level[-2] > level[-1]:
+            total = mass[-2] + mass[-1]
+            level[-2] = (level[-2] * mass[-2] + level[-1] * mass[-1]) / total
+            mass[-2], count[-2] = total, count[-2] + count[-1]
+            del level[-1], mass[-1], count[-1]
+    return np.repeat(level, count)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from mteblite_assets.item_parameters.evidence import TaskEvidence
+
+MIN_FRONTIER_FAMILIES = 5
+LOW_SHARE = 0.6
+TOP_SHARE = 0.2
 
 
 @dataclass(frozen=True)
@@ -17,10 +22,16 @@ class Fold:
     Attributes:
         name: the family or model.
         held_out: models that training must not see.
+        excluded: models that training must not see either, and that are not predicted.
     """
 
     name: str
     held_out: frozenset[str]
+    excluded: frozenset[str] = frozenset()
+
+    def trains(self, model: str) -> bool:
+        """Say whether a model is in the training set."""
+        return model not in self.held_out and model not in self.excluded
 
 
 def family_folds(families: dict[str, str]) -> list[Fold]:
@@ -49,17 +60,76 @@ def model_folds(families: dict[str, str]) -> list[Fold]:
     return [Fold(model, frozenset([model])) for model in sorted(families)]
 
 
-PROTOCOLS: dict[str, Callable[[dict[str, str]], list[Fold]]] = {
-    "family_lomo": family_folds,
-    "model_lomo": model_folds,
+def frontier_folds(families: dict[str, str], scores: Mapping[str, float]) -> list[Fold]:
+    """Return the one fold that asks about better models than were seen.
+
+    Families are ranked by their models' mean score: the lower 60 % train, the best 20 % are
+    predicted, those between are left out (`method.md` 3.11).
+
+    Args:
+        families: family of each model.
+        scores: mean full score of each model; models without one count as the lowest.
+
+    Raises:
+        ValueError: there are fewer than 5 families.
+    """
+    names = sorted(set(families.values()))
+    if len(names) < MIN_FRONTIER_FAMILIES:
+        raise ValueError(
+            f"the frontier fold needs at least {MIN_FRONTIER_FAMILIES} families, got {len(names)}: "
+            "add reference models, or leave the protocol out"
+        )
+    known: dict[str, list[float]] = {name: [] for name in names}
+    for model, family in families.items():
+        known[family].append(scores.get(model, float("-inf")))
+    rank = sorted(names, key=lambda name: (sum(known[name]) / len(known[name]), name))
+    top = set(rank[len(rank) - max(1, round(TOP_SHARE * len(rank))) :])
+    low = set(rank[: round(LOW_SHARE * len(rank))])
+    held_out = frozenset(m for m, f in families.items() if f in top)
+    middle = frozenset(m for m, f in families.items() if f not in top and f not in low)
+    return [Fold("frontier", held_out, middle)]
+
+
+FRONTIER = "frontier"
+NESTED = "nested_family_lomo"
+PROTOCOLS: dict[str, Callable[[dict[str, str], Mapping[str, float]], list[Fold]]] = {
+    "family_lomo": lambda families, _: family_folds(families),
+    "model_lomo": lambda families, _: model_folds(families),
+    NESTED: lambda families, _: family_folds(families),
+    FRONTIER: frontier_folds,
 }
 
 
-def make_folds(protocol: str, families: dict[str, str]) -> list[Fold]:
-    """Return the folds of a protocol over the models of a suite."""
+def make_folds(
+    protocol: str, families: dict[str, str], scores: Mapping[str, float] | None = None
+) -> list[Fold]:
+    """Return the folds of a protocol over the models of a suite.
+
+    Args:
+        protocol: a name in PROTOCOLS.
+        families: family of each model.
+        scores: mean full score of each model, for `frontier`; see `mean_scores`.
+    """
     if protocol not in PROTOCOLS:
         raise ValueError(f"protocol {protocol!r} is unknown; allowed: {', '.join(PROTOCOLS)}")
-    return PROTOCOLS[protocol](families)
+    return PROTOCOLS[protocol](families, scores or {})
+
+
+def mean_scores(evidences: Sequence[TaskEvidence]) -> dict[str, float]:
+    """Return each model's mean full score, tasks standardised first so that they count alike.
+
+    Models may lack tasks; their mean is over those they have.
+    """
+    found: dict[str, list[float]] = {}
+    for evidence in evidences:
+        known = np.isfinite(evidence.full_scores)
+        if not known.any():
+            continue
+        sd = float(evidence.full_scores[known].std()) or 1.0
+        standard = (evidence.full_scores - evidence.full_scores[known].mean()) / sd
+        for place in np.flatnonzero(known):
+            found.setdefault(evidence.models[place], []).append(float(standard[place]))
+    return {model: sum(values) / len(values) for model, values in found.items()}
 
 
 def family_by_model(evidences: Sequence[TaskEvidence]) -> dict[str, str]:
@@ -80,11 +150,15 @@ def family_by_model(evidences: Sequence[TaskEvidence]) -> dict[str, str]:
 
 
 def fold_members(evidences: Sequence[TaskEvidence], protocol: str) -> pd.DataFrame:
-    """Return who trains and who is held out: protocol, fold, model, family, held_out."""
+    """Return who trains and who is held out: protocol, fold, model, family, held_out.
+
+    Models that a fold neither trains on nor predicts have no row in it.
+    """
     families = family_by_model(evidences)
     rows = [
         (protocol, fold.name, model, families[model], model in fold.held_out)
-        for fold in make_folds(protocol, families)
+        for fold in make_folds(protocol, families, mean_scores(evidences))
         for model in sorted(families)
+        if model not in fold.excluded
     ]
     return pd.DataFrame(rows, columns=["protocol", "fold", "model", "family", "held_out"])

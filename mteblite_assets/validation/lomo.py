@@ -1,24 +1,26 @@
-"""Leave-one-family-out (or model-out) validation of whole variants.
+"""Leave-one-family-out (or model-out, or frontier) validation of whole variants.
 
 For every fold and task, the training models alone restandardise abilities, refit items, reselect
 and recalibrate; then the held-out models are predicted from their outcomes on the selected items.
-MTEB-lite method section 5; `method.md` 3.11. Nested and frontier protocols call `TaskRefits` with
-training masks of their own.
+MTEB-lite method section 5; `method.md` 3.11. `nested.py` chooses the variant inside each fold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from mteblite_assets.calibrations.levels import JOINT
 from mteblite_assets.calibrations.registry import Statistic
 from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.item_parameters.evidence import TaskEvidence
 from mteblite_assets.item_parameters.fitting import usable_models
 from mteblite_assets.outcomes.scoring import set_statistic
-from mteblite_assets.validation.folds import Fold, family_by_model, make_folds
+from mteblite_assets.validation.folds import Fold, family_by_model, make_folds, mean_scores
+from mteblite_assets.validation.joint_folds import JointFolds, PublicScores
 from mteblite_assets.validation.refit import TaskRefits
 from mteblite_assets.validation.variants import Baseline, draw_name, parse_variant
 
@@ -27,6 +29,27 @@ MIN_TRAINING_MODELS = 2
 COLUMNS = ["protocol", "variant", "fold", "model", "task", "predicted", "actual", "n_train"]
 
 Choice = str | Variant | Baseline
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all folds of a validation share.
+
+    Attributes:
+        k_by_task: items to select per task.
+        seed: enters every random draw; use the one the release is made with.
+        public: full scores of further models, for joint calibrations.
+        statistic: the official set statistic.
+        response_model: see `fit_items`.
+        random_draws: draws of `random/mean`; each is a variant name of its own, see `draw_name`.
+    """
+
+    k_by_task: Mapping[str, int]
+    seed: int
+    public: PublicScores | None = None
+    statistic: Statistic = set_statistic
+    response_model: str = "auto"
+    random_draws: int = 50
 
 
 def predict_held_out(
@@ -38,6 +61,7 @@ def predict_held_out(
     progress: Callable[[int, int], None] | None = None,
     *,
     refits: dict[str, TaskRefits] | None = None,
+    public: PublicScores | None = None,
     statistic: Statistic = set_statistic,
     response_model: str = "auto",
     random_draws: int = 50,
@@ -48,10 +72,11 @@ def predict_held_out(
         evidences: the suite's tasks with the kept reference models.
         variants: variants and baselines, parsed or by name.
         k_by_task: items to select per task.
-        protocol: `family_lomo` or `model_lomo`.
+        protocol: a name in `folds.PROTOCOLS`; for `nested_family_lomo` see `predict_nested`.
         seed: enters every random draw; use the one the release is made with.
         progress: called with (tasks done, all tasks) after each task.
         refits: pass the same dict to several calls (protocols, variants) to share their work.
+        public: full scores of further models, for joint calibrations.
         statistic: the official set statistic.
         response_model: see `fit_items`.
         random_draws: draws of `random/mean`; each is a variant name of its own, see `draw_name`.
@@ -65,35 +90,74 @@ def predict_held_out(
         ValueError: no evidence or variant, a task twice or without K, a model in two families,
             fewer than two families (or models).
     """
-    choices = [parse_variant(v) if isinstance(v, str) else v for v in variants]
-    _check(evidences, choices, k_by_task)
-    folds = make_folds(protocol, family_by_model(evidences))
+    choices = parse_choices(variants)
+    check_suite(evidences, choices, k_by_task)
+    families = family_by_model(evidences)
+    folds = make_folds(protocol, families, mean_scores(evidences))
+    settings = Settings(k_by_task, seed, public, statistic, response_model, random_draws)
     shared = {} if refits is None else refits
-    blocks: list[pd.DataFrame] = []
+    frame = predict_folds(evidences, choices, folds, settings, shared, progress)
+    return ordered(frame.assign(protocol=protocol))
+
+
+def parse_choices(variants: Sequence[Choice]) -> list[Variant | Baseline]:
+    """Return variants and baselines, parsed where they are names."""
+    return [parse_variant(v) if isinstance(v, str) else v for v in variants]
+
+
+def predict_folds(
+    evidences: Sequence[TaskEvidence],
+    choices: Sequence[Variant | Baseline],
+    folds: Sequence[Fold],
+    settings: Settings,
+    refits: dict[str, TaskRefits],
+    progress: Callable[[int, int], None] | None = None,
+) -> pd.DataFrame:
+    """Return COLUMNS without `protocol`, unsorted, of any folds; see `predict_held_out`."""
     from threadpoolctl import threadpool_limits
 
+    blocks: list[pd.DataFrame] = []
+    single = [c for c in choices if not _is_joint(c)]
+    joint = JointFolds(evidences, [c for c in choices if _is_joint(c)], settings.public)
     # On matrices this small, BLAS threads cost up to 20 times what they save.
     with threadpool_limits(limits=1):
         for done, evidence in enumerate(sorted(evidences, key=lambda e: e.task), 1):
-            if evidence.task not in shared:
-                shared[evidence.task] = TaskRefits(
-                    evidence=_usable(evidence),
-                    k=k_by_task[evidence.task],
-                    seed=seed,
-                    statistic=statistic,
-                    response_model=response_model,
-                    random_draws=random_draws,
-                )
+            task = refits.setdefault(evidence.task, refits_of(evidence, settings))
             for fold in folds:
-                blocks += _predict_fold(shared[evidence.task], fold, choices)
+                blocks += _predict_fold(task, fold, single)
+                joint.add(task, fold, MIN_TRAINING_MODELS)
+            task.forget_fits()
             if progress is not None:
                 progress(done, len(evidences))
+        blocks += joint.predict()
     if not blocks:
+        return pd.DataFrame(columns=COLUMNS[1:])
+    return pd.concat(blocks, ignore_index=True)
+
+
+def ordered(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows in the order of their keys, with COLUMNS."""
+    if frame.empty:
         return pd.DataFrame(columns=COLUMNS)
-    frame = pd.concat(blocks, ignore_index=True).assign(protocol=protocol)
     frame = frame.astype(dict.fromkeys(COLUMNS[:5], "category"))
     frame = frame[COLUMNS].sort_values(COLUMNS[:5], ignore_index=True)
     return frame.astype(dict.fromkeys(COLUMNS[:5], "str"))
+
+
+def _is_joint(choice: Variant | Baseline) -> bool:
+    return isinstance(choice, Variant) and choice.calibration in JOINT
+
+
+def refits_of(evidence: TaskEvidence, settings: Settings) -> TaskRefits:
+    """Return the refits of one task, of the models with a full score and outcomes."""
+    return TaskRefits(
+        evidence=_usable(evidence),
+        k=settings.k_by_task[evidence.task],
+        seed=settings.seed,
+        statistic=settings.statistic,
+        response_model=settings.response_model,
+        random_draws=settings.random_draws,
+    )
 
 
 def _predict_fold(
@@ -102,12 +166,12 @@ def _predict_fold(
     """The rows of one task in one fold."""
     evidence = task.evidence
     held_out = np.array([model in fold.held_out for model in evidence.models], dtype=bool)
-    n_train = int((~held_out).sum())
-    if not held_out.any() or n_train < MIN_TRAINING_MODELS:
+    train = np.array([fold.trains(model) for model in evidence.models], dtype=bool)
+    if not choices or not held_out.any() or train.sum() < MIN_TRAINING_MODELS:
         return []
     names: list[str] = []
     rows: list[np.ndarray] = []
-    for name, predicted in task.predict_many(~held_out, choices).items():
+    for name, predicted in task.predict_many(train, choices).items():
         names += [draw_name(name, number) for number in range(len(predicted))]
         rows.append(predicted[:, held_out])
     block = np.concatenate(rows)
@@ -121,7 +185,7 @@ def _predict_fold(
                 "task": evidence.task,
                 "predicted": block.reshape(-1),
                 "actual": np.tile(evidence.full_scores[held_out], len(names)),
-                "n_train": n_train,
+                "n_train": int(train.sum()),
             }
         )
     ]
@@ -133,7 +197,7 @@ def _usable(evidence: TaskEvidence) -> TaskEvidence:
     return evidence if keep.all() else evidence.only_models(keep)
 
 
-def _check(
+def check_suite(
     evidences: Sequence[TaskEvidence],
     choices: Sequence[Variant | Baseline],
     k_by_task: Mapping[str, int],

@@ -12,7 +12,10 @@ from mteblite_assets.validation.agreement import (
     kendall_tau,
     kendall_tau_resolvable,
     mae,
+    minimum_detectable_difference,
     pearson,
+    top1_regret,
+    within_family_tau,
 )
 from mteblite_assets.validation.conformal import held_out_coverage
 from mteblite_assets.validation.targets import combine, target_weights
@@ -26,6 +29,9 @@ METRICS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "bias": bias,
 }
 """Metrics of (predicted, actual) over models; `coverage_90` comes on top, it needs families."""
+SUITE_TARGETS = ("macro", "mean")
+"""Targets that also get `top1_regret`, `mdad` and, with family folds, `within_family_tau`."""
+FAMILY_FOLDS = frozenset({"family_lomo", "nested_family_lomo"})
 
 
 def validation_metrics(predictions: pd.DataFrame, task_types: Mapping[str, str]) -> pd.DataFrame:
@@ -34,7 +40,8 @@ def validation_metrics(predictions: pd.DataFrame, task_types: Mapping[str, str])
     A model counts for a target only with a prediction and a full score of each of its tasks, so
     for macro and mean only with all tasks of the suite. Draws of a random baseline are judged
     one by one and their metrics averaged. `coverage_90` is the share of models inside 90 %
-    intervals made from the residuals of the other folds.
+    intervals made from the residuals of the other folds. Macro and mean also get `top1_regret`,
+    `mdad` (the gap from which 80 % of pairs are ordered rightly) and `within_family_tau`.
 
     Args:
         predictions: protocol, variant, fold, model, task, predicted, actual.
@@ -55,20 +62,42 @@ def validation_metrics(predictions: pd.DataFrame, task_types: Mapping[str, str])
     for protocol, part in predictions.groupby("protocol", sort=True):
         for name, (predicted, actual, folds) in score_matrices(part, tasks).items():
             for target, weights in targets.items():
-                found = _target_metrics(predicted, actual, folds, weights)
+                known = _known(predicted, actual, folds, weights)
+                found = _target_metrics(*known)
+                if target in SUITE_TARGETS:
+                    found |= _suite_metrics(*known, with_families=protocol in FAMILY_FOLDS)
                 rows += [(str(protocol), name, target, m, v, n) for m, (v, n) in found.items()]
     return _average_draws(rows)
 
 
-def _target_metrics(
+def _known(
     predicted: np.ndarray, actual: np.ndarray, folds: np.ndarray, weights: np.ndarray
-) -> dict[str, tuple[float, int]]:
-    """Metrics of one target with the number of models each rests on."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Predictions, truth and folds of one target, of the models that have both."""
     p, a = combine(predicted, weights), combine(actual, weights)
     known = np.isfinite(p) & np.isfinite(a)
-    p, a, folds = p[known], a[known], folds[known]
+    return p[known], a[known], folds[known]
+
+
+def _target_metrics(
+    p: np.ndarray, a: np.ndarray, folds: np.ndarray
+) -> dict[str, tuple[float, int]]:
+    """Metrics of one target with the number of models each rests on."""
     found = {name: (metric(p, a), len(a)) for name, metric in METRICS.items()}
     found["coverage_90"] = held_out_coverage(p - a, folds, 0.9)
+    return found
+
+
+def _suite_metrics(
+    p: np.ndarray, a: np.ndarray, folds: np.ndarray, *, with_families: bool
+) -> dict[str, tuple[float, int]]:
+    """Metrics that say something of the whole suite only."""
+    found = {
+        "top1_regret": (top1_regret(p, a), len(a)),
+        "mdad": (minimum_detectable_difference(p, a), len(a)),
+    }
+    if with_families:
+        found["within_family_tau"] = (within_family_tau(p, a, folds), len(a))
     return found
 
 

@@ -12,26 +12,24 @@ from functools import cached_property
 
 import numpy as np
 
-from mteblite_assets.calibrations.estimator import EstimationContext, legal_range
+from mteblite_assets.calibrations.cross_fitted_task import statistics_of
+from mteblite_assets.calibrations.cross_fitting import cross_fitted
+from mteblite_assets.calibrations.estimator import legal_range
+from mteblite_assets.calibrations.levels import CROSS_FITTED, JOINT, starting_line
 from mteblite_assets.calibrations.linear import find_calibration, fit_lines
 from mteblite_assets.calibrations.mean import weighted_mean
 from mteblite_assets.calibrations.registry import (
-    NEEDS_ABILITY,
     SET_STATISTIC,
     Statistic,
-    estimate_set,
-    find_estimator,
+    find_set_estimator,
 )
+from mteblite_assets.calibrations.training_fit import TrainingFit
 from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.item_parameters.evidence import TaskEvidence
-from mteblite_assets.item_parameters.fitting import ItemFit, fit_items
 from mteblite_assets.seeds import generator
 from mteblite_assets.selections.random_items import draw
-from mteblite_assets.selections.registry import select_positions
 from mteblite_assets.selections.selector import pool_weights
 from mteblite_assets.validation.variants import Baseline
-
-Positions = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass
@@ -54,6 +52,8 @@ class TaskRefits:
     response_model: str = "auto"
     random_draws: int = 50
     _done: dict[tuple[bytes, str], np.ndarray] = field(default_factory=dict, repr=False)
+    _estimates: dict[tuple[bytes, str, str], np.ndarray] = field(default_factory=dict, repr=False)
+    _fits: dict[bytes, TrainingFit] = field(default_factory=dict, repr=False)
     _statistics: dict[bytes, np.ndarray] = field(default_factory=dict, repr=False)
 
     def predict(self, train: np.ndarray, choice: Variant | Baseline) -> np.ndarray:
@@ -79,44 +79,105 @@ class TaskRefits:
     def predict_many(
         self, train: np.ndarray, choices: Sequence[Variant | Baseline]
     ) -> dict[str, np.ndarray]:
-        """Return `predict` of several variants by name, fitting and selecting once."""
-        kind = self.evidence.kind
-        fold: _Fold | None = None
+        """Return `predict` of several variants by name, fitting and selecting once.
+
+        Variants with a joint calibration get the estimates that it starts from, see `start`.
+        """
         found: dict[str, np.ndarray] = {}
         for choice in choices:
             if isinstance(choice, Baseline):
                 found[str(choice)] = self.predict(train, choice)
                 continue
-            part = (choice.selection(kind), choice.estimator_for(kind), choice.calibration)
-            key = (train.tobytes(), "/".join(part))
+            selection, estimator, calibration = self._parts(train, choice)
+            key = (train.tobytes(), f"{selection}/{estimator}/{calibration}")
             if key not in self._done:
-                fold = fold or _Fold(self, train)
-                raw = fold.raw(part[0], part[1])[None]
-                self._done[key] = self._calibrate(raw, train, part[2])
+                raw = self.raw(train, selection, estimator)
+                if calibration in CROSS_FITTED or calibration in JOINT:
+                    taught = self.cross_fitted(train, selection, estimator)
+                    method = CROSS_FITTED.get(calibration, starting_line(self.evidence.kind))
+                    self._done[key] = self._calibrate(raw[None], train, method, taught[None])
+                else:
+                    self._done[key] = self._calibrate(raw[None], train, calibration)
             found[str(choice)] = self._done[key]
+        self.forget_fits()
         return found
 
-    def set_statistics(self, positions: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return the official statistic of every model on a selection; remembered."""
-        key = positions.tobytes() + weights.tobytes()
+    def forget_fits(self) -> None:
+        """Drop fits and selections, which are large; estimates stay remembered."""
+        self._fits.clear()
+
+    def start(self, train: np.ndarray, choice: Variant) -> tuple[np.ndarray, np.ndarray]:
+        """Return what a joint calibration starts from, not clipped.
+
+        Args:
+            train: (n_models,) mask.
+            choice: variant; its own calibration plays no part.
+
+        Returns:
+            Estimates of all models (n_models,), on the scale of full scores by a cross-fitted
+            offset or inverted line, and the cross-fitted ones of the training models, moved alike
+            (n_models,), NaN elsewhere.
+        """
+        selection, estimator, _ = self._parts(train, choice)
+        taught = self.cross_fitted(train, selection, estimator)
+        if not np.isfinite(taught[train]).any():
+            return np.full(len(train), np.nan), taught
+        line = find_calibration(starting_line(self.evidence.kind))
+        fitted = line(taught[train], self.evidence.full_scores[train])
+        return fitted.apply(self.raw(train, selection, estimator)), fitted.apply(taught)
+
+    def raw(self, train: np.ndarray, selection: str, estimator: str) -> np.ndarray:
+        """Return uncalibrated estimates of all models (n_models,); remembered."""
+        key = (train.tobytes(), selection, estimator)
+        if key not in self._estimates:
+            self._estimates[key] = self._fit(train).raw(selection, estimator)
+        return self._estimates[key]
+
+    def cross_fitted(self, train: np.ndarray, selection: str, estimator: str) -> np.ndarray:
+        """Return estimates of training models by fits without them (n_models,), NaN elsewhere."""
+        return cross_fitted(
+            lambda inner: self.raw(inner, selection, estimator), train, self.evidence.families
+        )
+
+    def set_statistics(
+        self, positions: np.ndarray, weights: np.ndarray, estimator: str = SET_STATISTIC
+    ) -> np.ndarray:
+        """Return a set statistic of every model on a selection; remembered."""
+        key = positions.tobytes() + weights.tobytes() + estimator.encode()
         if key not in self._statistics:
-            observations = self.evidence.observations
-            if observations is None:
-                raise ValueError(f"{self.evidence.task}: a set metric needs observations")
-            rows = self.evidence.items.iloc[positions].reset_index(drop=True)
-            kind = self.evidence.task_type
-            self._statistics[key] = np.array(
-                [
-                    estimate_set(kind, o[positions], rows, weights, statistic=self.statistic)
-                    for o in observations
-                ]
-            )
+            official = estimator == SET_STATISTIC
+            statistic = self.statistic if official else find_set_estimator(estimator)
+            self._statistics[key] = statistics_of(self.evidence, positions, weights, statistic)
         return self._statistics[key]
 
-    def _calibrate(self, raw: np.ndarray, train: np.ndarray, method: str) -> np.ndarray:
+    def _parts(self, train: np.ndarray, choice: Variant) -> tuple[str, str, str]:
+        """Selector, estimator and calibration of a variant for this kind of task."""
+        kind = self.evidence.kind
+        estimator = choice.estimator_for(kind)
+        if kind == "per_item" and choice.calibration == "linear":
+            usable = self._fit(train).usable_estimator(estimator)
+            return choice.selection(kind), estimator, choice.calibration_for(usable)
+        return choice.selection(kind), estimator, choice.calibration
+
+    def _fit(self, train: np.ndarray) -> TrainingFit:
+        key = train.tobytes()
+        if key not in self._fits:
+            self._fits[key] = TrainingFit(
+                evidence=self.evidence,
+                train=train,
+                k=self.k,
+                rng_keys=(self.seed,),
+                set_statistics=self.set_statistics,
+                response_model=self.response_model,
+            )
+        return self._fits[key]
+
+    def _calibrate(
+        self, raw: np.ndarray, train: np.ndarray, method: str, taught: np.ndarray | None = None
+    ) -> np.ndarray:
         """Calibrate (n_draws, n_models) raw estimates on the training models and clip."""
         scores = self.evidence.full_scores[train]
-        trained = raw[:, train]
+        trained = (raw if taught is None else taught)[:, train]
         if not np.isfinite(trained).any():
             return np.full(raw.shape, np.nan)
         if method == "linear":
@@ -149,45 +210,3 @@ class TaskRefits:
             else:
                 rows.append(self.set_statistics(chosen, weights))
         return np.stack(rows)
-
-
-@dataclass
-class _Fold:
-    """One training set: its fit and selections, made when first asked for."""
-
-    task: TaskRefits
-    train: np.ndarray
-    _selected: dict[str, Positions] = field(default_factory=dict)
-
-    def raw(self, selection: str, estimator: str) -> np.ndarray:
-        """Raw estimates of all models (n_models,)."""
-        evidence = self.task.evidence
-        chosen, weights = self._select(selection)
-        if estimator == SET_STATISTIC:
-            return self.task.set_statistics(chosen, weights)
-        if estimator in NEEDS_ABILITY and not self._fit.usable:
-            estimator = "mean"
-        context = EstimationContext(
-            positions=chosen,
-            weights=weights,
-            pool_weights=pool_weights(evidence),
-            parameters=self._fit.parameters,
-            response_model=self._fit.response_model,
-            bounds=legal_range(evidence.task_type),
-        )
-        return find_estimator(estimator)(evidence.outcomes[:, chosen], context)
-
-    @cached_property
-    def _reference(self) -> TaskEvidence:
-        return self.task.evidence.only_models(self.train)
-
-    @cached_property
-    def _fit(self) -> ItemFit:
-        return fit_items(self._reference, self.task.response_model)
-
-    def _select(self, selection: str) -> Positions:
-        if selection not in self._selected:
-            keys = (self.task.seed,)
-            chosen = select_positions(selection, self._reference, self._fit, self.task.k, keys)
-            self._selected[selection] = chosen[1:]
-        return self._selected[selection]

@@ -25,6 +25,7 @@ from mteblite_assets.calibrations.training_fit import reference_of
 from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.item_parameters.evidence import TaskEvidence
 from mteblite_assets.item_parameters.fitting import RESPONSE_MODELS, fit_items
+from mteblite_assets.lite_scores.release import fitted_from_json, release_json
 from mteblite_assets.selections.registry import select
 
 FAMILIES = make_models(24, siblings=2)
@@ -261,3 +262,5 @@ def test_fitted_tasks_predict_new_models(estimator, calibration):
         calibration=fitted.calibration_row(), reference=fitted.reference,
     )  # fmt: skip
     assert again.predict(evidence.outcomes[7, places]) == predicted
+    released = fitted_from_json(release_json(fitted))
+    assert released.predict(evidence.outcomes[7, places]) == predicted

@@ -17,7 +17,7 @@ from mteblite_resources.text_batches import BatchedEncoder, token_counts
 from mteblite_resources.vector_store import VectorStore
 
 # Long words are one token each, short ones as well: characters say nothing about tokens.
-TEXTS = [" ".join(["unknownunknown"] * (n % 3) + ["word1"] * (n % 7 + 1)) for n in range(40)]
+TEXTS = [" ".join(["unknown" * 8] * (n % 2) + ["word1"] * (n % 7 + 1)) for n in range(40)]
 
 
 def wrapped(folder: Path) -> Any:

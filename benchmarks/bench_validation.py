@@ -1,0 +1,174 @@
+"""How good are the presets? Nested validation on a simulated zoo over real full scores.
+
+Both presets run through the same harness on 45 reference models of 33 families and the 41 tasks of
+MTEB(eng, v2), at the text budget of a uniform K. `tests/simulator.py` says what is real and what is
+simulated: full scores are official, outcomes drawn; set statistics are weighted means with the
+noise of the official metrics (preset `seed`) or of the surrogates (preset `best`, which uses them).
+
+    python benchmarks/bench_validation.py --k 20 --items 400
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from measuring import REPOSITORY, arguments, report
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+sys.path.insert(0, str(REPOSITORY / "tests"))
+
+import simulator
+
+from mteblite_assets.calibrations.variant import Variant
+from mteblite_assets.seeds import generator
+from mteblite_assets.selections.budget import allocate_budget, item_spread, statistic_spread
+from mteblite_assets.validation.bootstrap import bootstrap_intervals
+from mteblite_assets.validation.lomo import Settings, predict_held_out
+from mteblite_assets.validation.metrics import validation_metrics
+from mteblite_assets.validation.nested import optimism, predict_nested
+from mteblite_assets.validation.out_of_range import flag_metrics
+from mteblite_assets.validation.presets import packaged_presets
+from mteblite_assets.validation.targets import macro_weights
+
+LEVELS = {"seed": "official", "best": "surrogate"}
+POINTS = ("mae", "bias", "top1_regret", "mdad")
+
+
+def main() -> None:
+    options = arguments(
+        __doc__, k=20, items=400, repetitions=1, first=0, draws=20, presets="seed,best"
+    )
+    if not simulator.available():
+        sys.exit("the official scores are not there: expected ../shared/scores")
+    matrix = simulator.load_matrix()
+    rows: list[dict[str, Any]] = []
+    for repetition in range(options.first, options.first + options.repetitions):
+        models = simulator.reference_models(matrix, seed=repetition)
+        for name in options.presets.split(","):
+            zoo = simulator.make_zoo(
+                matrix, models, n_items=options.items, level=LEVELS[name], seed=repetition
+            )
+            rows += judge(name, zoo, options.k, options.draws, repetition)
+    report(
+        f"Presets at the texts of K = {options.k}, {options.items} items",
+        rows,
+        as_json=options.json,
+    )
+
+
+def judge(name: str, zoo: simulator.Zoo, k: int, draws: int, seed: int) -> list[dict[str, Any]]:
+    """Nested, naive and frontier rows of one preset, with the baselines of its noise level."""
+    preset = packaged_presets()[name]
+    # In the simulation the noise level stands for the choice of set statistic.
+    variants = [
+        Variant(v.per_item_selection, v.estimator, v.set_selection, v.calibration)
+        for v in preset.variants
+    ]
+    counts = shares(zoo, k) if preset.allocation == "budget" else uniform(zoo, k)
+    refits: dict[str, Any] = {}
+    settings = Settings(counts, seed, zoo.public, simulator.mean_statistic, random_draws=draws)
+    started = time.perf_counter()
+    plain = held_out(zoo, variants, counts, "family_lomo", seed, refits, draws)
+    seconds = {"lomo": time.perf_counter() - started}
+    nested, chosen = predict_nested(
+        zoo.evidences, variants, settings, refits=refits, name=f"{name}, nested"
+    )
+    seconds["nested"] = time.perf_counter() - started - seconds["lomo"]
+    frontier = held_out(zoo, variants, counts, "frontier", seed, refits, draws)
+    favourite = str(chosen["variant"].mode()[0])
+    ahead = frontier[frontier["variant"] == favourite].assign(variant=f"{name}, {favourite}")
+    random = held_out(
+        zoo, ["random/mean+none", "random/mean"], uniform(zoo, k), "family_lomo", seed, {}, draws
+    )
+    random_ahead = held_out(
+        zoo, ["random/mean+none", "random/mean"], uniform(zoo, k), "frontier", seed, {}, draws
+    )
+    gap = optimism(plain, nested, zoo.types).iloc[0]
+    found = [
+        table(nested, zoo) | {
+            "optimism": 100 * float(gap["optimism"]), "chosen": favourite,
+            "lomo_s": seconds["lomo"], "nested_s": seconds["nested"],
+        },
+        table(ahead, zoo) | flags(ahead, zoo, "frontier"),
+    ]  # fmt: skip
+    for frame in (random, random_ahead):
+        for base in ("random/mean+none", "random/mean"):
+            found.append(table(frame[frame["variant"].str.partition("#")[0] == base], zoo))
+    return [{"preset": name, "seed": seed, **row} for row in found]
+
+
+def held_out(
+    zoo: simulator.Zoo, variants: list[Any], counts: dict[str, int], protocol: str, seed: int,
+    refits: dict[str, Any], draws: int,
+) -> pd.DataFrame:  # fmt: skip
+    return predict_held_out(
+        zoo.evidences, variants, counts, protocol, seed, refits=refits, public=zoo.public,
+        statistic=simulator.mean_statistic, random_draws=draws,
+    )  # fmt: skip
+
+
+def uniform(zoo: simulator.Zoo, k: int) -> dict[str, int]:
+    return {e.task: k for e in zoo.evidences}
+
+
+def shares(zoo: simulator.Zoo, k: int) -> dict[str, int]:
+    """Items per task for the texts that a uniform k costs."""
+    tasks = [e.task for e in zoo.evidences]
+    sizes = np.array([len(e.items) for e in zoo.evidences])
+    costs = np.array([zoo.costs[t] for t in tasks])
+    spread = []
+    for e in zoo.evidences:
+        if e.kind == "per_item":
+            spread.append(item_spread(e.outcomes))
+            continue
+        assert e.observations is not None
+        seen = np.stack(e.observations)[:, :, 0]
+        rng = generator(0, e.task, "spread")
+        spread.append(
+            statistic_spread(
+                lambda p, s=seen: s[:, p].mean(axis=1), e.full_scores, len(e.items), rng
+            )
+        )
+    importance = macro_weights(tasks, zoo.types) * np.array(spread)
+    budget = float(costs @ np.minimum(k, sizes))
+    found = allocate_budget(importance, costs, sizes, budget, minimum=min(8, k))
+    return dict(zip(tasks, found.tolist(), strict=True))
+
+
+def table(predictions: pd.DataFrame, zoo: simulator.Zoo) -> dict[str, Any]:
+    """Macro metrics of one variant, errors in points."""
+    metrics = validation_metrics(predictions, zoo.types)
+    macro = metrics[metrics["target"] == "macro"].set_index("metric")["value"]
+    tasks = metrics[metrics["target"].str.startswith("task:")]
+    by_metric = tasks.groupby("metric")["value"].mean()
+    row: dict[str, Any] = {
+        "protocol": metrics["protocol"].iloc[0],
+        "variant": metrics["variant"].iloc[0],
+    }
+    for name in ("mae", "bias", "kendall_tau", "kendall_tau_resolvable", "coverage_90",
+                 "top1_regret", "mdad"):  # fmt: skip
+        value = float(macro.get(name, float("nan")))
+        row[name] = round(100 * value if name in POINTS else value, 3)
+    row["task_mae"] = round(100 * float(by_metric["mae"]), 3)
+    row["task_coverage"] = round(float(by_metric.get("coverage_90", float("nan"))), 3)
+    if "nested" in row["variant"]:
+        ends = bootstrap_intervals(predictions, zoo.types, targets=("macro",), draws=500)
+        ends = ends[ends["metric"] == "mae"].iloc[0]
+        row["mae_95"] = f"{100 * ends['lower']:.2f}..{100 * ends['upper']:.2f}"
+    return row
+
+
+def flags(predictions: pd.DataFrame, zoo: simulator.Zoo, protocol: str) -> dict[str, Any]:
+    """How often frontier models are flagged as out of range."""
+    row = flag_metrics(predictions, zoo.evidences, protocol).iloc[0]
+    return {"n_beyond": int(row["n_beyond"]), "flagged": round(float(row["flagged"]), 3)}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""Range-switched: calibrated gp among the reference models, GREG beyond them (`method.md` 2.1).
+
+Models better than every reference model are shrunk by everything that learns from full scores. The
+overshoot z is how many standard errors GREG lies beyond the range of the reference models' full
+scores; gp's weight is 1 / (1 + exp(4 (z - 1/4))), so it fades within half a standard error.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mteblite_assets.calibrations.estimator import EstimationContext
+from mteblite_assets.calibrations.full_score_greg import full_score_greg
+from mteblite_assets.calibrations.gp import estimate_gp
+from mteblite_assets.calibrations.linear import fit_linear
+
+OVERSHOOT = 0.25
+STEEPNESS = 4.0
+MIN_ERROR = 1e-4
+
+
+def estimate_switch(outcomes: np.ndarray, context: EstimationContext) -> np.ndarray:
+    """Return estimates of the full score (n_models,)."""
+    reference = context.known_reference("switch")
+    trained = estimate_gp(reference.filled()[:, context.positions], context)
+    inside = fit_linear(trained, reference.full_scores).apply(estimate_gp(outcomes, context))
+    beyond = full_score_greg(outcomes, context)
+    weight = inside_weight(
+        beyond, standard_errors(outcomes), reference.full_scores.min(), reference.full_scores.max()
+    )
+    return weight * inside + (1.0 - weight) * beyond
+
+
+def inside_weight(estimates: np.ndarray, errors: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Return the weight of the model-based estimate (n,): near 3/4 inside, falling to 0 beyond.
+
+    Args:
+        estimates: (n,) design-based estimates.
+        errors: (n,) their standard errors, positive.
+        low: least full score of the reference models.
+        high: greatest.
+    """
+    z = np.maximum(0.0, np.maximum(estimates - high, low - estimates) / errors)
+    return np.asarray(1.0 / (1.0 + np.exp(np.minimum(STEEPNESS * (z - OVERSHOOT), 500.0))))
+
+
+def standard_errors(outcomes: np.ndarray) -> np.ndarray:
+    """Return the standard error of a simple mean of each model's outcomes (n_models,)."""
+    seen = np.isfinite(outcomes)
+    count = np.maximum(seen.sum(axis=1), 1)
+    values = np.where(seen, outcomes, 0.0)
+    variance = (values**2).sum(axis=1) / count - (values.sum(axis=1) / count) ** 2
+    return np.sqrt(np.maximum(variance, 0.0) / count) + MIN_ERROR

@@ -1,0 +1,154 @@
+"""Lite scores under a joint calibration: all tasks of a model at once, with honest intervals.
+
+The posterior of the joint calibration says how certain each score is, also where tasks are missing;
+conformal factors from held-out families say how much wider intervals must be to hold (`method.md`
+3.12).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from mteblite_assets.calibrations.estimator import legal_range
+from mteblite_assets.calibrations.joint import Blup, JointPrediction
+from mteblite_assets.calibrations.task_covariance import TaskCovariance
+from mteblite_assets.validation.conformal import LEVEL, HalfWidth, half_width
+from mteblite_assets.validation.targets import target_weights
+
+GAUSSIAN = "posterior"
+"""Interval method without held-out families to check the posterior by."""
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class JointRelease:
+    """A joint calibration ready to score new models.
+
+    Attributes:
+        tasks: names, in the order of the arrays.
+        task_types: type of each task.
+        blup: prior and noise.
+        factors: by target (`macro`, `mean`, `type:<type>`, `task:<name>`) the number of posterior
+            standard deviations that an interval reaches, see `conformal_factors`.
+    """
+
+    tasks: tuple[str, ...]
+    task_types: dict[str, str]
+    blup: Blup
+    factors: dict[str, HalfWidth]
+
+    def score(self, estimates: Mapping[str, float]) -> pd.DataFrame:
+        """Return the scores of one model.
+
+        Args:
+            estimates: by task the estimate that the joint calibration starts from
+                (`FittedTask.calibrated` of a task fitted with `+blup`); tasks may be missing.
+
+        Returns:
+            One row per target: target, predicted, sd, lower, upper, interval_method, observed
+            (False for a task that was predicted from the others alone).
+
+        Raises:
+            ValueError: a task is not in the suite, or no task has an estimate.
+        """
+        unknown = sorted(set(estimates) - set(self.tasks))
+        if unknown:
+            raise ValueError(f"task {unknown[0]!r} is not in the suite: {', '.join(self.tasks)}")
+        row = np.array([estimates.get(task, np.nan) for task in self.tasks], dtype=float)
+        if not np.isfinite(row).any():
+            raise ValueError("none of the suite's tasks has an estimate: score at least one task")
+        found = self.blup.predict(row[None])
+        targets = target_weights(self.tasks, self.task_types, with_types=True)
+        return pd.DataFrame([self._row(t, w, found, np.isfinite(row)) for t, w in targets.items()])
+
+    def _row(
+        self, target: str, weights: np.ndarray, found: JointPrediction, seen: np.ndarray
+    ) -> dict[str, object]:
+        """The score of one target with its interval."""
+        mean, sd = (float(v[0]) for v in found.combined(weights))
+        types = [self.task_types[t] for t, w in zip(self.tasks, weights, strict=True) if w > 0]
+        low = min(legal_range(t)[0] for t in types)
+        factor = self.factors.get(target, HalfWidth(float("nan"), GAUSSIAN, 0))
+        reach = factor.value if np.isfinite(factor.value) else 1.645
+        half = reach * sd
+        return {
+            "target": target,
+            "predicted": float(np.clip(mean, low, 1.0)),
+            "sd": sd,
+            "lower": float(np.clip(mean - half, low, 1.0)),
+            "upper": float(np.clip(mean + half, low, 1.0)),
+            "interval_method": factor.method if np.isfinite(factor.value) else GAUSSIAN,
+            "observed": bool(seen[weights > 0].all()),
+        }
+
+
+def conformal_factors(
+    errors: np.ndarray,
+    deviations: np.ndarray,
+    families: Sequence[str],
+    targets: Sequence[str],
+    *,
+    level: float = LEVEL,
+) -> dict[str, HalfWidth]:
+    """Return how many posterior standard deviations an interval must reach, by target.
+
+    Split conformal prediction of |error| / sd, one score per family; see `conformal.half_width`.
+
+    Args:
+        errors: (n_models, n_targets) held-out predicted minus actual; NaN = unknown.
+        deviations: (n_models, n_targets) posterior standard deviations.
+        families: (n_models,).
+        targets: (n_targets,) names.
+        level: coverage; with fewer families than level / (1 - level) a Student-t factor steps in.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        scaled = errors / deviations
+    code = np.asarray(families, dtype=str)
+    return {name: half_width(scaled[:, i], code, level) for i, name in enumerate(targets)}
+
+
+def joint_json(release: JointRelease) -> str:
+    """Return a joint calibration as JSON."""
+    noise = [None if not np.isfinite(v) else float(v) for v in release.blup.noise]
+    value = {
+        "format": FORMAT,
+        "tasks": list(release.tasks),
+        "task_types": release.task_types,
+        "mean": release.blup.prior.mean.tolist(),
+        "covariance": release.blup.prior.covariance.tolist(),
+        "n_effective": release.blup.prior.n_effective,
+        "noise": noise,
+        "factors": {
+            t: [None if not np.isfinite(f.value) else f.value, f.method, f.n_families]
+            for t, f in release.factors.items()
+        },
+    }
+    return json.dumps(value, sort_keys=True)
+
+
+def joint_from_json(text: str) -> JointRelease:
+    """Return the joint calibration that `joint_json` wrote.
+
+    Raises:
+        ValueError: a format that this version does not know.
+    """
+    value = json.loads(text)
+    if value.get("format") != FORMAT:
+        raise ValueError(
+            f"a joint calibration of format {value.get('format')!r}; this version reads {FORMAT}: "
+            "materialize the lite_scores stage again"
+        )
+    prior = TaskCovariance(
+        np.array(value["mean"], float), np.array(value["covariance"], float), value["n_effective"]
+    )
+    noise = np.array([np.nan if v is None else v for v in value["noise"]], dtype=float)
+    factors = {
+        t: HalfWidth(float("nan") if v is None else v, m, n)
+        for t, (v, m, n) in value["factors"].items()
+    }
+    return JointRelease(tuple(value["tasks"]), value["task_types"], Blup(prior, noise), factors)

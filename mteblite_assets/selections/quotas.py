@@ -1,0 +1,57 @@
+"""Split a selection over the strata that an estimate needs, and choose within each.
+
+A task's score is the mean over its cells (split, subset), so every cell gets its share of items.
+Set metrics need both labels of pairs, and few cluster labels with several documents each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.selections.selector import Selected, pool_weights
+from mteblite_assets.selections.stratified import cell_quotas, label_quotas
+
+LABELLED = frozenset({"PairClassification", "Clustering"})
+
+Choose = Callable[[np.ndarray, int], Selected]
+"""(positions of a stratum, items to take of it, fewer than it holds) -> places within the stratum
+and their weights."""
+
+
+def within_strata(
+    evidence: TaskEvidence, k: int, rng: np.random.Generator, choose: Choose
+) -> Selected:
+    """Choose k items, stratum by stratum; weights add up to each stratum's pool mass.
+
+    Args:
+        evidence: cells make the strata of per-item tasks, cells and labels those of set metrics.
+        k: items to take.
+        rng: draws cells and cluster labels where k cannot afford all.
+        choose: takes items within one stratum.
+    """
+    mass = pool_weights(evidence)
+    chosen: list[np.ndarray] = []
+    weights: list[np.ndarray] = []
+    for members, count, share in _strata(evidence, k, rng):
+        if count >= len(members):
+            places, weight = np.arange(len(members)), mass[members]
+        else:
+            places, weight = choose(members, count)
+        chosen.append(members[places])
+        weights.append(share * weight / weight.sum())
+    weight = np.concatenate(weights)
+    return np.concatenate(chosen), weight / weight.sum()
+
+
+def _strata(
+    evidence: TaskEvidence, k: int, rng: np.random.Generator
+) -> list[tuple[np.ndarray, int, float]]:
+    """(positions, items to take, pool mass they stand for) of every stratum."""
+    if evidence.kind != "per_item":
+        return label_quotas(evidence, k, rng, by_label=evidence.task_type in LABELLED)
+    mass = pool_weights(evidence)
+    quotas = cell_quotas(evidence, k, rng)
+    return [(members, count, float(mass[members].sum())) for members, count in quotas]

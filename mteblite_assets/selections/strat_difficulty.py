@@ -1,0 +1,33 @@
+"""Random items stratified by difficulty within cells and labels, weighted by their stratum's mass.
+
+The safest rule for models better than every reference model (`method.md` 2.1): difficulty is
+controlled, nothing else is learnt from the reference models. `strat` does the same for per-item
+tasks of one cell; this rule also gives every subset its quota, and set metrics both.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.item_parameters.fitting import ItemFit
+from mteblite_assets.selections.quotas import within_strata
+from mteblite_assets.selections.selector import Selected, pool_weights
+from mteblite_assets.selections.strata import difficulty
+
+
+def select_strat_difficulty(
+    evidence: TaskEvidence, fit: ItemFit, k: int, rng: np.random.Generator
+) -> Selected:
+    """Draw one item of each difficulty quantile of each stratum."""
+    del fit
+    level, mass = difficulty(evidence.outcomes), pool_weights(evidence)
+
+    def choose(members: np.ndarray, count: int) -> Selected:
+        order = np.lexsort((members, level[members]))
+        groups = np.array_split(order, count)
+        uniform = rng.random(count)
+        places = [group[int(u * len(group))] for group, u in zip(groups, uniform, strict=True)]
+        return np.array(places), np.array([mass[members[group]].sum() for group in groups])
+
+    return within_strata(evidence, k, rng, choose)

@@ -1,0 +1,174 @@
+"""Joint calibrations inside validation folds: all tasks of a fold are needed at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from mteblite_assets.calibrations.estimator import legal_range
+from mteblite_assets.calibrations.joint import JOINT_LAYERS, JointData, JointPrediction
+from mteblite_assets.calibrations.variant import Variant
+from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.validation.folds import Fold, family_by_model
+from mteblite_assets.validation.refit import TaskRefits
+from mteblite_assets.validation.targets import macro_weights
+from mteblite_assets.validation.variants import Baseline
+
+MIN_PUBLIC_TASKS = 2
+
+
+@dataclass(frozen=True)
+class PublicScores:
+    """Full scores of models without item outcomes; they teach how tasks are related.
+
+    Attributes:
+        table: model, family, and one column of full scores per task; NaN = none.
+    """
+
+    table: pd.DataFrame
+
+    def without(
+        self, tasks: Sequence[str], models: set[str], families: set[str]
+    ) -> tuple[np.ndarray, tuple[str, ...]]:
+        """Return scores (n, n_tasks) and families of all models but these and their families."""
+        keep = ~self.table["model"].isin(models) & ~self.table["family"].isin(families)
+        rows = self.table.loc[keep]
+        scores = rows.reindex(columns=list(tasks)).to_numpy(dtype=float)
+        told = np.isfinite(scores).sum(axis=1) >= min(MIN_PUBLIC_TASKS, len(tasks))
+        return scores[told], tuple(rows["family"].astype(str).to_numpy()[told])
+
+
+@dataclass
+class JointFolds:
+    """Collects what joint calibrations start from, task by task, then predicts fold by fold.
+
+    Attributes:
+        evidences: the suite's tasks.
+        choices: variants with a joint calibration.
+        public: full scores of further models.
+    """
+
+    evidences: Sequence[TaskEvidence]
+    choices: Sequence[Variant | Baseline]
+    public: PublicScores | None = None
+    _folds: dict[str, Fold] = field(default_factory=dict)
+    _starts: dict[tuple[str, str, str], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    predictions: dict[tuple[str, str], JointPrediction] = field(default_factory=dict)
+    """(fold, variant) -> predictions of the fold's held-out models, in order of their names."""
+
+    def add(self, task: TaskRefits, fold: Fold, min_training: int) -> None:
+        """Take in one task of one fold."""
+        models = task.evidence.models
+        train = np.array([fold.trains(model) for model in models], dtype=bool)
+        self._folds[fold.name] = fold
+        if train.sum() < min_training:
+            return
+        for choice in self.choices:
+            assert isinstance(choice, Variant)
+            key = (fold.name, _body(choice), task.evidence.task)
+            if key not in self._starts:
+                self._starts[key] = self._wide(models, *task.start(train, choice))
+
+    def predict(self) -> list[pd.DataFrame]:
+        """Return the rows of all folds and variants."""
+        if not self.choices:
+            return []
+        return [
+            block
+            for fold in self._folds.values()
+            for choice in self.choices
+            if isinstance(choice, Variant)
+            for block in self._fold(fold, choice)
+        ]
+
+    def training(self, fold: Fold, choice: Variant) -> tuple[list[str], JointData]:
+        """Return the tasks that a fold has training models for, and what these teach."""
+        tasks = self._known_tasks(fold, choice)
+        train = np.array([fold.trains(m) for m in self._models])
+        taught = np.column_stack([self._starts[fold.name, _body(choice), t][1] for t in tasks])
+        return tasks, self._data(fold, tasks, train, taught[train])
+
+    def held_out(self, fold: Fold, choice: Variant) -> tuple[list[str], np.ndarray, np.ndarray]:
+        """Return names, estimates and full scores (n_models, n_tasks) of a fold's models."""
+        tasks = self._known_tasks(fold, choice)
+        rows = np.array([m in fold.held_out for m in self._models])
+        starts = np.column_stack([self._starts[fold.name, _body(choice), t][0] for t in tasks])
+        place = np.array([self._tasks.index(t) for t in tasks])
+        models = [m for m, h in zip(self._models, rows, strict=True) if h]
+        return models, starts[rows], self._scores[np.ix_(rows, place)]
+
+    def _known_tasks(self, fold: Fold, choice: Variant) -> list[str]:
+        return [t for t in self._tasks if (fold.name, _body(choice), t) in self._starts]
+
+    def _fold(self, fold: Fold, choice: Variant) -> list[pd.DataFrame]:
+        """The rows of one variant in one fold."""
+        if not self._known_tasks(fold, choice):
+            return []
+        tasks, data = self.training(fold, choice)
+        names, estimates, actual = self.held_out(fold, choice)
+        found = JOINT_LAYERS[choice.calibration](data, estimates)
+        self.predictions[fold.name, str(choice)] = found
+        bounds = np.array([legal_range(self._types[t]) for t in tasks])
+        predicted = np.clip(found.mean, bounds[:, 0], bounds[:, 1])
+        rows, columns = np.nonzero(np.isfinite(actual) & np.isfinite(estimates))
+        n_train = np.isfinite(data.scores).sum(axis=0)
+        frame = pd.DataFrame(
+            {
+                "variant": str(choice),
+                "fold": fold.name,
+                "model": np.array(names, dtype=object)[rows],
+                "task": np.array(tasks, dtype=object)[columns],
+                "predicted": predicted[rows, columns],
+                "actual": actual[rows, columns],
+                "n_train": n_train[columns],
+            }
+        )
+        return [frame]
+
+    def _data(
+        self, fold: Fold, tasks: Sequence[str], train: np.ndarray, taught: np.ndarray
+    ) -> JointData:
+        """What the training models of a fold teach."""
+        families = family_by_model(self.evidences)
+        place = np.array([self._tasks.index(t) for t in tasks])
+        public = np.empty((0, len(tasks)))
+        public_families: tuple[str, ...] = ()
+        if self.public is not None:
+            hidden = fold.held_out | fold.excluded
+            public, public_families = self.public.without(
+                tasks, set(self._models), {families[m] for m in hidden}
+            )
+        return JointData(
+            taught=taught,
+            scores=self._scores[np.ix_(train, place)],
+            families=tuple(families[m] for m, t in zip(self._models, train, strict=True) if t),
+            weights=macro_weights(tasks, self._types),
+            public_scores=public,
+            public_families=public_families,
+        )
+
+    def _wide(
+        self, models: Sequence[str], estimates: np.ndarray, taught: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The same over all models of the suite; NaN for those that the task lacks."""
+        index = pd.Index(self._models).get_indexer(pd.Index(models))
+        wide = np.full((2, len(self._models)), np.nan)
+        wide[0, index], wide[1, index] = estimates, taught
+        return wide[0], wide[1]
+
+    def __post_init__(self) -> None:
+        self._models = sorted({m for e in self.evidences for m in e.models})
+        self._tasks = sorted(e.task for e in self.evidences)
+        self._types = {e.task: e.task_type for e in self.evidences}
+        by_task = {e.task: dict(zip(e.models, e.full_scores, strict=True)) for e in self.evidences}
+        self._scores = np.array(
+            [[by_task[t].get(m, np.nan) for t in self._tasks] for m in self._models], dtype=float
+        )
+
+
+def _body(choice: Variant) -> str:
+    """A variant's name without its calibration: variants that differ in it alone share a start."""
+    return str(choice).partition("+")[0]

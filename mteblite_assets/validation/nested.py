@@ -1,0 +1,145 @@
+"""Nested validation: the variant, too, is chosen without the family that it is judged on.
+
+Choosing the best of several variants on the folds that are then reported flatters it. Here each
+outer fold holds out a family, inner folds over the remaining families choose the variant with the
+least macro error, and only then is the held-out family predicted (`method.md` 3.11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from mteblite_assets.calibrations.cross_fitting import inner_folds
+from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.validation.folds import NESTED, Fold, family_by_model, make_folds
+from mteblite_assets.validation.lomo import (
+    Choice,
+    Settings,
+    check_suite,
+    ordered,
+    parse_choices,
+    predict_folds,
+)
+from mteblite_assets.validation.metrics import score_matrices
+from mteblite_assets.validation.refit import TaskRefits
+from mteblite_assets.validation.targets import combine, macro_weights
+
+CHOSEN = "chosen"
+"""Variant name of nested predictions."""
+INNER_MARK = "|"
+
+
+def predict_nested(
+    evidences: Sequence[TaskEvidence],
+    variants: Sequence[Choice],
+    settings: Settings,
+    *,
+    refits: dict[str, TaskRefits] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    name: str = CHOSEN,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Predict every family by the variant that the other families choose.
+
+    Args:
+        evidences: the suite's tasks with the kept reference models.
+        variants: candidates, simplest first: of equally good ones the first is chosen.
+        settings: K, seed and the like.
+        refits: pass the same dict to several calls to share their work.
+        progress: called with (tasks done, all tasks) after each task.
+        name: variant name of the predictions, e.g. a preset's.
+
+    Returns:
+        Predictions as of `predict_held_out` with protocol `nested_family_lomo` and variant `name`;
+        and one row per fold: fold, variant (chosen), inner_mae, runner_up_mae.
+
+    Raises:
+        ValueError: see `predict_held_out`.
+    """
+    choices = parse_choices(variants)
+    check_suite(evidences, choices, settings.k_by_task)
+    families = family_by_model(evidences)
+    outer = make_folds(NESTED, families)
+    folds = [*outer, *(inner for fold in outer for inner in _inner(fold, families))]
+    shared = {} if refits is None else refits
+    frame = predict_folds(evidences, choices, folds, settings, shared, progress)
+    types = {e.task: e.task_type for e in evidences}
+    is_inner = frame["fold"].str.contains(INNER_MARK, regex=False)
+    inner_rows = frame[is_inner].assign(outer=frame["fold"].str.partition(INNER_MARK)[0])
+    order = {str(choice): place for place, choice in enumerate(choices)}
+    chosen = pd.DataFrame(
+        [
+            _choose(fold.name, inner_rows[inner_rows["outer"] == fold.name], types, order)
+            for fold in outer
+        ]
+    )
+    picked = frame[~is_inner].merge(chosen[["fold", "variant"]], on=["fold", "variant"])
+    return ordered(picked.assign(variant=name, protocol=NESTED)), chosen
+
+
+def _inner(fold: Fold, families: Mapping[str, str]) -> list[Fold]:
+    """The inner folds of an outer one, as cross-fitting deals them, so that fits are shared."""
+    models = sorted(families)
+    train = np.array([fold.trains(model) for model in models])
+    found = []
+    of_model = [families[m] for m in models]
+    for number, (fits, held_out) in enumerate(inner_folds(train, of_model)):
+        predicted = frozenset(m for m, h in zip(models, held_out, strict=True) if h)
+        hidden = frozenset(m for m, f in zip(models, fits, strict=True) if not f) - predicted
+        found.append(Fold(f"{fold.name}{INNER_MARK}{number}", predicted, hidden))
+    return found
+
+
+def _choose(
+    fold: str, rows: pd.DataFrame, types: Mapping[str, str], order: Mapping[str, int]
+) -> dict[str, object]:
+    """The variant with the least inner macro error; without any, the first."""
+    tasks = sorted(set(rows["task"])) if len(rows) else []
+    errors: dict[str, float] = {}
+    for variant, (predicted, actual, _) in score_matrices(rows, tasks).items() if tasks else ():
+        weights = macro_weights(tasks, types)
+        error = np.abs(combine(predicted, weights) - combine(actual, weights))
+        if not np.isfinite(error).any():
+            # No model has every task: judge by the mean over the tasks that each has.
+            error = np.nanmean(np.abs(predicted - actual), axis=1)
+        errors[variant] = float(np.nanmean(error))
+    ranked = sorted(errors, key=lambda v: (round(errors[v], 12), order[v]))
+    best = ranked[0] if ranked else min(order, key=lambda v: order[v])
+    return {
+        "fold": fold,
+        "variant": best,
+        "inner_mae": errors.get(best, float("nan")),
+        "runner_up_mae": errors[ranked[1]] if len(ranked) > 1 else float("nan"),
+    }
+
+
+def optimism(
+    predictions: pd.DataFrame, nested: pd.DataFrame, task_types: Mapping[str, str]
+) -> pd.DataFrame:
+    """Return how much choosing on the reported folds flatters.
+
+    Args:
+        predictions: of all candidates under one protocol with family folds.
+        nested: from `predict_nested`.
+        task_types: type of every task of the suite.
+
+    Returns:
+        One row for macro: target, naive_variant, naive_mae (the best of all candidates), nested_mae
+        and optimism = nested - naive.
+    """
+    tasks = sorted(task_types)
+    weights = macro_weights(tasks, task_types)
+
+    def errors(frame: pd.DataFrame) -> dict[str, float]:
+        return {
+            name: float(np.nanmean(np.abs(combine(p, weights) - combine(a, weights))))
+            for name, (p, a, _) in score_matrices(frame, tasks).items()
+        }
+
+    naive, honest = errors(predictions), errors(nested)
+    best = min(naive, key=lambda v: (naive[v], v))
+    found = next(iter(honest.values()))
+    row = {"target": "macro", "naive_variant": best, "naive_mae": naive[best]}
+    return pd.DataFrame([row | {"nested_mae": found, "optimism": found - naive[best]}])

@@ -77,7 +77,12 @@ def judge(name: str, zoo: simulator.Zoo, k: int, draws: int, seed: int) -> list[
     plain = held_out(zoo, variants, counts, "family_lomo", seed, refits, draws)
     seconds = {"lomo": time.perf_counter() - started}
     nested, chosen = predict_nested(
-        zoo.evidences, variants, settings, refits=refits, name=f"{name}, nested"
+        zoo.evidences,
+        variants,
+        settings,
+        refits=refits,
+        name=f"{name}, nested",
+        patience=preset.patience,
     )
     seconds["nested"] = time.perf_counter() - started - seconds["lomo"]
     frontier = held_out(zoo, variants, counts, "frontier", seed, refits, draws)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mteblite_assets.pools.metric_names import check_metrics
 from mteblite_assets.pools.task_data import TASK_TYPES, TaskData, TaskDescription
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ class MtebTasks:
             return own_tasks.describe_own(task, task_type, Path(path), splits, hf_subsets, metrics)
         found = task_lookup.find_task(task, benchmark)
         described = task_lookup.description_of(found, source=task_lookup.source_of(task))
+        if metrics and described.task_type in TASK_TYPES:
+            check_metrics(task, described.task_type, metrics)
         return replace(
             described,
             splits=task_lookup.choose(

@@ -14,7 +14,7 @@ from mteblite_resources.model_identity import ModelIdentity, result_revision
 from mteblite_resources.model_spec import ModelSpec, mteb_name
 from mteblite_resources.running_models import RunningModel
 from mteblite_resources.vector_address import PROMPT_TYPES
-from mteblite_resources.vector_store import DamagedShardError, Located, VectorStore
+from mteblite_resources.vector_store import DamagedShardError, VectorStore
 from mteblite_resources.vector_values import check_vectors, derive_variant
 
 if TYPE_CHECKING:
@@ -169,14 +169,14 @@ class StoredEncoder:
     def _stored(self, texts: list[str], prompt_fp: str, call: _Call) -> np.ndarray:
         base = self.identity.base_fingerprint
         for _ in range(_READS):
-            located: Located | None = self._store.locate(base, prompt_fp, texts)
+            located = self._store.locate(base, prompt_fp, texts)
             missing = located.absent
             self.counts.found += len(texts) - len(missing)
             if len(missing):
                 self._encode_missing([texts[i] for i in missing], prompt_fp, call)
-                located = None
             try:
-                return self._store.get(base, prompt_fp, texts, located)
+                known = None if len(missing) else located
+                return self._store.get(base, prompt_fp, texts, known)
             except DamagedShardError as error:
                 logger.warning("%s (model %s)", error, self.spec.name)
                 self.counts.found -= len(texts) - len(missing)

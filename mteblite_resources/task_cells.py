@@ -21,6 +21,7 @@ from mteblite_resources.task_columns import (
     Cell,
     cell_rows,
     column_name,
+    numbers_of,
     require_rows,
     texts_of,
 )
@@ -138,7 +139,9 @@ def _pairs(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]:
         rows = Dataset.from_dict(rows[0])
     first, second = (column_name(task, f"input{i}_column_name") for i in (1, 2))
     require_rows(cell, "pair", len(rows))
-    labels = [int(label) for label in rows[task.label_column_name]]
+    labels = [
+        int(n) for n in numbers_of(cell, task.label_column_name, rows[task.label_column_name])
+    ]
     odd = sorted(set(labels) - {0, 1})
     if odd:
         raise ValueError(f"{cell}: label {odd[0]} of a pair; expected 0 or 1")
@@ -171,7 +174,7 @@ def _sts(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]:
             {
                 "text1": texts_of(cell, first, rows[first]),
                 "text2": texts_of(cell, second, rows[second]),
-                "gold": [float(score) for score in rows["score"]],
+                "gold": numbers_of(cell, "score", rows["score"]),
             }
         )
     }

@@ -21,10 +21,42 @@ class Cell:
 
 
 def cell_rows(task: Any, cell: Cell) -> Any:
-    """Return the data of a cell, found as mteb's `AbsTask.evaluate` finds it."""
-    if cell.subset not in task.dataset and cell.subset == "default":
-        return task.dataset[cell.split]
-    return task.dataset[cell.subset][cell.split]
+    """Return the data of a cell, found as mteb's `AbsTask.evaluate` finds it.
+
+    Raises:
+        ValueError: the data holds no such subset or split; says what it holds.
+    """
+    held = task.dataset
+    if not (cell.subset not in held and cell.subset == "default"):
+        if cell.subset not in held:
+            raise ValueError(
+                f"{cell}: the data has no such subset; it has {', '.join(map(str, held))}"
+            )
+        held = held[cell.subset]
+    if cell.split not in held:
+        raise ValueError(f"{cell}: the data has no such split; it has {', '.join(map(str, held))}")
+    return held[cell.split]
+
+
+def numbers_of(cell: Cell, column: str, values: Iterable[Any]) -> list[float]:
+    """Return the numbers of a column.
+
+    Raises:
+        ValueError: a value is missing or is no number; names row and column.
+    """
+    found = []
+    for row, value in enumerate(values):
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = float("nan")
+        if number != number:
+            raise ValueError(
+                f"{cell}: column {column!r} has {value!r} in row {row}; expected a number. "
+                "Mend the data or leave the row out"
+            )
+        found.append(number)
+    return found
 
 
 def texts_of(cell: Cell, column: str, values: Iterable[Any]) -> list[str]:

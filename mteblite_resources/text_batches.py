@@ -65,7 +65,7 @@ class BatchedEncoder:
         # The wrappers only look at the features and go through the batches; a Dataset per batch
         # would cost as much as a short batch itself.
         parts = [
-            _to_numpy(self.inner.encode(_Loader([texts[i] for i in rows]), **call))  # type: ignore[arg-type]
+            _to_numpy(self.inner.encode(_Loader([texts[i] for i in rows]), **call))
             for rows in batches
         ]
         return _in_order(parts, order)
@@ -73,7 +73,7 @@ class BatchedEncoder:
     def close(self) -> None:
         """End the processes, if there are any."""
         if self._pool is not None:
-            self.inner.model.stop_multi_process_pool(self._pool)  # type: ignore[attr-defined]
+            self.inner.model.stop_multi_process_pool(self._pool)
             self._pool = None
 
     def _encode_at_once(self, texts: list[str], call: dict[str, Any]) -> Any:
@@ -87,7 +87,7 @@ class BatchedEncoder:
 
     def _processes(self) -> Any:
         if self._pool is None:
-            model = self.inner.model  # type: ignore[attr-defined]
+            model = self.inner.model
             self._pool = model.start_multi_process_pool(list(self._devices))
         return self._pool
 

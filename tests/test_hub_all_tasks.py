@@ -107,9 +107,7 @@ def test_all_tasks_go_through_and_twice_give_the_same_bytes(
 
 
 @pytest.fixture(scope="module")
-def undisturbed(
-    hub: Any, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[bytes, float]:
+def undisturbed(hub: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, float]:
     """The outcomes of a run that nobody kills, and how long it takes."""
     home = new_home(tmp_path_factory.mktemp("undisturbed") / "home", "killed", KILLED, MODELS[1:])
     for _ in range(2):  # the first one downloads, and warms the server that forks the runs

@@ -20,7 +20,7 @@ from mteblite_assets.outcomes.scoring import score_pool
     grain=Grain.POOL_TASK_MODEL,
     deps=["pool_items", "embedding_stats"],
     tables=["outcomes.shared_item_outcomes", "outcomes.shared_pool_scores"],
-    code_version="1",
+    code_version="2",
     kinds=("duckdb", "numpy"),
     checks=[
         Check(
@@ -49,8 +49,9 @@ from mteblite_assets.outcomes.scoring import score_pool
             "JOIN pools.shared_pool_items i USING (pool_task, item_id) "
             "JOIN outcomes.shared_pool_scores s USING (pool_task, model) "
             "JOIN suites.resolved_tasks t USING (pool_task) "
-            "WHERE t.task_type IN ('Retrieval', 'Reranking', 'Classification') "
-            "AND t.main_metric IN ('ndcg_at_10', 'map_at_1000', 'accuracy') "
+            "WHERE (t.task_type IN ('Retrieval', 'Reranking') "
+            "AND NOT contains(t.main_metric, 'auprc') AND NOT starts_with(t.main_metric, 'nauc')) "
+            "OR (t.task_type = 'Classification' AND t.main_metric = 'accuracy') "
             "GROUP BY o.pool_task, o.model "
             "HAVING abs(sum(o.outcome * i.pool_weight) - any_value(s.pool_score)) > 2e-5",
         ),
@@ -99,7 +100,7 @@ def item_outcomes(work: Work) -> Produced:
     grain=Grain.POOL_TASK,
     deps=["item_outcomes"],
     tables=["outcomes.outcome_matrix"],
-    code_version="1",
+    code_version="2",
 )
 def outcome_matrix(work: Work) -> Produced:
     """One row per (pool_task, model): a model's outcomes as one list in the order of item_id.

@@ -52,7 +52,9 @@ def _correlations(pool: Pool, vectors: np.ndarray, names: list[str], own: str) -
     from scipy import stats
 
     kinds = sorted({"cosine", "dot", own})
-    prepared = {kind: prepare(vectors, kind) for kind in kinds}
+    prepared = {
+        kind: vectors if kind in ("cosine", "dot") else prepare(vectors, kind) for kind in kinds
+    }
     human = {
         item: frame["text_row"].to_numpy()
         for item, frame in pool.frames["human"].groupby("item_id")
@@ -76,6 +78,22 @@ def _correlations(pool: Pool, vectors: np.ndarray, names: list[str], own: str) -
 
 
 def _best(rows: np.ndarray, references: np.ndarray, vectors: np.ndarray, kind: str) -> np.ndarray:
-    """Return each row's largest similarity to a reference."""
-    found = [block.max(axis=1) for _, block in blocks(vectors[rows], vectors[references], kind)]
-    return np.concatenate(found)
+    """Return each row's largest similarity to a reference.
+
+    Cosine and dot are float32 products of one row, as mteb takes them: the last digit orders
+    summaries that are all but equal, of which static models have many.
+    """
+    if kind not in ("cosine", "dot"):
+        found = [block.max(axis=1) for _, block in blocks(vectors[rows], vectors[references], kind)]
+        return np.concatenate(found)
+    import torch
+
+    human = torch.from_numpy(np.ascontiguousarray(vectors[references], dtype=np.float32))
+    machine = torch.from_numpy(np.ascontiguousarray(vectors[rows], dtype=np.float32))
+    if kind == "cosine":
+        human = torch.nn.functional.normalize(human, p=2, dim=1)
+    best = []
+    for row in machine.unsqueeze(1):
+        one = torch.nn.functional.normalize(row, p=2, dim=1) if kind == "cosine" else row
+        best.append(float(torch.mm(one, human.T).max()))
+    return np.array(best)

@@ -23,7 +23,7 @@ def _settings(context: SettingsContext) -> Any:
     grain=Grain.POOL_TASK,
     deps=["resolved_tasks"],
     tables=["pools.shared_pool_items", "pools.shared_pool_stats"],
-    code_version="1",
+    code_version="2",
     settings=_settings,
     kinds=("duckdb", "parquet"),
     checks=[

@@ -40,6 +40,7 @@ def predict_nested(
     refits: dict[str, TaskRefits] | None = None,
     progress: Callable[[int, int], None] | None = None,
     name: str = CHOSEN,
+    patience: float = 0.0,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Predict every family by the variant that the other families choose.
 
@@ -50,6 +51,9 @@ def predict_nested(
         refits: pass the same dict to several calls to share their work.
         progress: called with (tasks done, all tasks) after each task.
         name: variant name of the predictions, e.g. a preset's.
+        patience: take the first variant that is not worse than the best by more than this many
+            standard errors of their difference over families; 0 takes the best. With few families
+            the least error is mostly luck.
 
     Returns:
         Predictions as of `predict_held_out` with protocol `nested_family_lomo` and variant `name`;
@@ -71,7 +75,14 @@ def predict_nested(
     order = {str(choice): place for place, choice in enumerate(choices)}
     chosen = pd.DataFrame(
         [
-            _choose(fold.name, inner_rows[inner_rows["outer"] == fold.name], types, order)
+            _choose(
+                fold.name,
+                inner_rows[inner_rows["outer"] == fold.name],
+                types,
+                order,
+                families,
+                patience,
+            )
             for fold in outer
         ]
     )
@@ -93,26 +104,57 @@ def _inner(fold: Fold, families: Mapping[str, str]) -> list[Fold]:
 
 
 def _choose(
-    fold: str, rows: pd.DataFrame, types: Mapping[str, str], order: Mapping[str, int]
+    fold: str,
+    rows: pd.DataFrame,
+    types: Mapping[str, str],
+    order: Mapping[str, int],
+    families: Mapping[str, str],
+    patience: float,
 ) -> dict[str, object]:
-    """The variant with the least inner macro error; without any, the first."""
-    tasks = sorted(set(rows["task"])) if len(rows) else []
-    errors: dict[str, float] = {}
-    for variant, (predicted, actual, _) in score_matrices(rows, tasks).items() if tasks else ():
-        weights = macro_weights(tasks, types)
-        error = np.abs(combine(predicted, weights) - combine(actual, weights))
-        if not np.isfinite(error).any():
-            # No model has every task: judge by the mean over the tasks that each has.
-            error = np.nanmean(np.abs(predicted - actual), axis=1)
-        errors[variant] = float(np.nanmean(error))
-    ranked = sorted(errors, key=lambda v: (round(errors[v], 12), order[v]))
-    best = ranked[0] if ranked else min(order, key=lambda v: order[v])
+    """The variant with the least inner macro error, or a simpler one that is not clearly worse."""
+    errors = _errors(rows, types)
+    means = {v: float(e.mean()) for v, e in errors.items() if len(e)}
+    ranked = sorted(means, key=lambda v: (round(means[v], 12), order[v]))
+    if not ranked:
+        first = min(order, key=lambda v: order[v])
+        return {"fold": fold, "variant": first, "inner_mae": np.nan, "runner_up_mae": np.nan}
+    best = chosen = ranked[0]
+    for variant in sorted(ranked, key=lambda v: order[v]) if patience > 0 else ():
+        gap = (errors[variant] - errors[best]).dropna()
+        means_of_families = gap.groupby([families[str(m)] for m in gap.index]).mean()
+        values = means_of_families.to_numpy(dtype=float)
+        if len(values) > 1 and values.mean() <= patience * values.std(ddof=1) / len(values) ** 0.5:
+            chosen = variant
+            break
+    others = [v for v in ranked if v != chosen]
     return {
         "fold": fold,
-        "variant": best,
-        "inner_mae": errors.get(best, float("nan")),
-        "runner_up_mae": errors[ranked[1]] if len(ranked) > 1 else float("nan"),
+        "variant": chosen,
+        "inner_mae": means[chosen],
+        "runner_up_mae": means[others[0]] if others else float("nan"),
     }
+
+
+def _errors(rows: pd.DataFrame, types: Mapping[str, str]) -> dict[str, pd.Series]:
+    """Absolute inner macro error of each model, by variant.
+
+    Where no model has every task, the mean over the tasks that each has.
+    """
+    if rows.empty:
+        return {}
+    tasks = sorted(set(rows["task"]))
+    models = sorted(set(rows["model"]))
+    weights = macro_weights(tasks, types)
+    found: dict[str, pd.Series] = {}
+    for variant, (predicted, actual, _) in score_matrices(rows, tasks).items():
+        error = np.abs(combine(predicted, weights) - combine(actual, weights))
+        if not np.isfinite(error).any():
+            gap = np.abs(predicted - actual)
+            count = np.isfinite(gap).sum(axis=1)
+            total = np.where(np.isfinite(gap), gap, 0.0).sum(axis=1)
+            error = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+        found[variant] = pd.Series(error, index=models).dropna()
+    return found
 
 
 def optimism(

@@ -11,7 +11,7 @@ from mteblite_assets.calibrations.variant import Variant
 
 ALLOCATIONS = ("equal", "budget")
 """`equal` takes the suite's K for every task; `budget` shares the same texts by cost and spread."""
-KEYS = {"description", "allocation", "variants"}
+KEYS = {"description", "allocation", "patience", "variants"}
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,14 @@ class Preset:
         name: its name.
         description: one sentence.
         allocation: a name in ALLOCATIONS.
+        patience: see `predict_nested`.
         variants: candidates, simplest first.
     """
 
     name: str
     description: str
     allocation: str
+    patience: float
     variants: tuple[Variant, ...]
 
 
@@ -71,10 +73,15 @@ def _preset(name: str, body: Mapping[str, Any]) -> Preset:
         raise ValueError(
             f"preset {name}: allocation {body['allocation']!r} is unknown; allowed: {allowed}"
         )
+    if not isinstance(body["patience"], int | float) or not 0 <= body["patience"] <= 10:
+        raise ValueError(
+            f"preset {name}: patience must be a number from 0 to 10, got {body['patience']!r}"
+        )
     if not isinstance(body["variants"], list) or not body["variants"]:
         raise ValueError(f"preset {name}: variants must be a list of at least one variant")
     try:
         variants = tuple(Variant.parse(str(text)) for text in body["variants"])
     except ValueError as error:
         raise ValueError(f"preset {name}: {error}") from error
-    return Preset(name, str(body["description"]), body["allocation"], variants)
+    patience = float(body["patience"])
+    return Preset(name, str(body["description"]), body["allocation"], patience, variants)

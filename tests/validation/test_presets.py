@@ -7,7 +7,7 @@ import pytest
 from mteblite_assets.validation.presets import find_preset, packaged_presets, parse_presets
 from mteblite_assets.validation.variants import SEED_VARIANTS
 
-GOOD = {"description": "d", "allocation": "equal", "variants": ["anchor/mean/strat"]}
+GOOD = {"description": "d", "allocation": "equal", "patience": 1, "variants": ["anchor/mean/strat"]}
 
 
 def test_packaged_presets():
@@ -22,10 +22,14 @@ def test_packaged_presets():
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ({**GOOD, "extra": 1}, "preset p: expected keys allocation, description, variants; got"),
+        (
+            {**GOOD, "extra": 1},
+            "preset p: expected keys allocation, description, patience, variants; got",
+        ),
         ({"variants": []}, "got variants"),
         (None, "got None"),
         ({**GOOD, "allocation": "fair"}, "allocation 'fair' is unknown; allowed: equal, budget"),
+        ({**GOOD, "patience": -1}, "patience must be a number from 0 to 10, got -1"),
         ({**GOOD, "variants": []}, "at least one variant"),
         ({**GOOD, "variants": ["anchor/mean"]}, "preset p: variant 'anchor/mean' has 2 parts"),
     ],

@@ -197,6 +197,18 @@ def test_a_hopeless_variant_is_never_chosen_and_ties_go_to_the_first():
     assert set(tied["variant"]) == {"anchor/gp/strat"}
 
 
+def test_patience_takes_the_first_that_is_not_clearly_worse():
+    evidences = suite()
+    close = ["anchor/gp/strat", "anchor/mean/strat", "anchor/pirt/strat"]
+    _, least = nested(evidences, close)
+    _, patient = nested(evidences, close, patience=10.0)
+    assert set(patient["variant"]) == {"anchor/gp/strat"}
+    assert (patient["inner_mae"] >= least["inner_mae"] - 1e-12).all()
+    # Patience does not excuse what is clearly worse.
+    _, clear = nested(evidences, ["fisher/mean/strat+none", "anchor/gp/strat"], patience=1.0)
+    assert (clear["variant"] == "anchor/gp/strat").mean() > 0.6
+
+
 def test_optimism_is_nested_minus_naive():
     evidences = suite()
     frame, _ = nested(evidences, CANDIDATES, name="chosen:three")

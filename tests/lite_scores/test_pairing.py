@@ -1,0 +1,85 @@
+"""Paired differences: siblings are told apart better than their single scores would allow."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from zoo import make_models, make_task, mean_statistic
+
+from mteblite_assets.calibrations.fitted_task import fit_task
+from mteblite_assets.calibrations.variant import Variant
+from mteblite_assets.lite_scores.pairing import paired_differences
+
+FAMILIES = make_models(14)
+TYPES = {"A": "Retrieval", "B": "Classification", "C": "STS"}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    variant = Variant("strat_difficulty", "mean", "strat_difficulty", "offset")
+    return [
+        fit_task(make_task(t, kind, families=FAMILIES, n_items=400), variant, 40, (0,),
+                 statistic=mean_statistic)
+        for t, kind in TYPES.items()
+    ]  # fmt: skip
+
+
+def observed(fitted, shift: float, noise: float, seed: int):
+    """A model and a sibling that is better by `shift` in expectation, on the selections."""
+    found: tuple[dict, dict] = ({}, {})
+    for task in fitted:
+        rng = np.random.default_rng([seed, ord(task.task)])
+        evidence = make_task(task.task, task.task_type, families=FAMILIES, n_items=400)
+        places = [int(i[1:]) for i in task.selection["item_id"]]
+        base = evidence.outcomes[seed % len(evidence.outcomes), places]
+        pair = (base + shift + noise * rng.normal(size=40), base)
+        for model, values in zip(found, pair, strict=True):
+            model[task.task] = values if task.kind == "per_item" else values[:, None]
+    return found
+
+
+def test_the_same_model_does_not_differ(fitted):
+    one, _ = observed(fitted, 0.0, 0.0, 1)
+    for found in paired_differences(fitted, one, one).values():
+        assert (found.value, found.lower, found.upper) == (0.0, 0.0, 0.0)
+
+
+def test_a_constant_gain_is_certain_although_scores_are_not(fitted):
+    better, worse = observed(fitted, 0.02, 0.0, 2)
+    macro = paired_differences(fitted, better, worse)["macro"]
+    assert macro.value == pytest.approx(0.02)
+    assert macro.lower == pytest.approx(0.02)
+    assert macro.share_positive == 1.0
+
+
+def test_intervals_cover_the_true_gain(fitted):
+    inside = []
+    for seed in range(60):
+        better, worse = observed(fitted, 0.03, 0.1, seed)
+        macro = paired_differences(fitted, better, worse, draws=200, seed=seed)["macro"]
+        inside.append(macro.lower <= 0.03 <= macro.upper)
+    assert np.mean(inside) == pytest.approx(0.9, abs=0.11)
+
+
+def test_order_turns_the_sign_and_slopes_scale(fitted):
+    better, worse = observed(fitted, 0.03, 0.1, 5)
+    there = paired_differences(fitted, better, worse)["macro"]
+    back = paired_differences(fitted, worse, better)["macro"]
+    assert back.value == pytest.approx(-there.value)
+    assert back.lower == pytest.approx(-there.upper)
+    steep = [
+        dataclasses.replace(f, calibration=dataclasses.replace(f.calibration, slope=2.0))
+        for f in fitted
+    ]
+    double = paired_differences(steep, better, worse)["macro"]
+    assert double.value == pytest.approx(2 * there.value)
+    assert double.upper - double.lower == pytest.approx(2 * (there.upper - there.lower))
+
+
+def test_missing_tasks_are_named(fitted):
+    better, worse = observed(fitted, 0.03, 0.1, 5)
+    del worse["B"]
+    with pytest.raises(ValueError, match="task 'B' was not scored for both models"):
+        paired_differences(fitted, better, worse)

@@ -56,11 +56,13 @@ def test_a_constant_gain_is_certain_although_scores_are_not(fitted):
 
 def test_intervals_cover_the_true_gain(fitted):
     inside = []
-    for seed in range(60):
+    for seed in range(200):
         better, worse = observed(fitted, 0.03, 0.1, seed)
         macro = paired_differences(fitted, better, worse, draws=200, seed=seed)["macro"]
         inside.append(macro.lower <= 0.03 <= macro.upper)
-    assert np.mean(inside) == pytest.approx(0.9, abs=0.11)
+    # The noise is drawn for these 40 items alone, while the interval takes them for a tenth of the
+    # pool: 1.645 sqrt(.9) standard errors hold 88 %.
+    assert np.mean(inside) == pytest.approx(0.88, abs=0.08)
 
 
 def test_order_turns_the_sign_and_slopes_scale(fitted):

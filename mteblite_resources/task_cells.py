@@ -132,16 +132,14 @@ def _classification_protocol(task: Any) -> dict[str, Any]:
 
 def _pairs(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]:
     """`pairs` [text1, text2, label]; version 1 data sets hold all pairs in one row of lists."""
-    from datasets import Dataset
-
     rows = cell_rows(task, cell)
-    if len(rows) == 1:
-        rows = Dataset.from_dict(rows[0])
     first, second = (column_name(task, f"input{i}_column_name") for i in (1, 2))
-    require_rows(cell, "pair", len(rows))
-    labels = [
-        int(n) for n in numbers_of(cell, task.label_column_name, rows[task.label_column_name])
-    ]
+    label = task.label_column_name
+    if len(rows) == 1:
+        # Columns as they are: a data set made of them would take seconds.
+        rows = {name: values[:] for name, values in rows[0].items()}
+    require_rows(cell, "pair", len(rows[first]))
+    labels = [int(number) for number in numbers_of(cell, label, rows[label])]
     odd = sorted(set(labels) - {0, 1})
     if odd:
         raise ValueError(f"{cell}: label {odd[0]} of a pair; expected 0 or 1")

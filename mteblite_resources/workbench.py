@@ -193,18 +193,20 @@ class Workbench:
         metadata = self.tasks.task(description).metadata
         kinds = pool.texts["prompt_type"].to_numpy(str)
         texts = pool.texts["text"].to_numpy(object)
+        if not len(texts):
+            raise ValueError(f"the pool of {description.task} has no texts")
+        where = {"hf_split": description.splits[0], "hf_subset": description.hf_subsets[0]}
+        distinct = sorted(set(kinds))
+        if len(distinct) == 1:
+            return encoder.vectors(list(texts), metadata, distinct[0], **where)
         found: np.ndarray | None = None
-        for kind in sorted(set(kinds)):
+        for kind in distinct:
             rows = np.flatnonzero(kinds == kind)
-            vectors = encoder.vectors(
-                list(texts[rows]), metadata, kind, hf_split=description.splits[0],
-                hf_subset=description.hf_subsets[0],
-            )  # fmt: skip
+            vectors = encoder.vectors(list(texts[rows]), metadata, kind, **where)
             if found is None:
                 found = np.empty((len(texts), vectors.shape[1]), dtype=np.float32)
             found[rows] = vectors
-        if found is None:
-            raise ValueError(f"the pool of {description.task} has no texts")
+        assert found is not None
         return found
 
     def sync_models(self) -> None:

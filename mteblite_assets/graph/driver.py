@@ -20,7 +20,7 @@ import pandas as pd
 
 from mteblite_assets.graph.content import content_version, text_version
 from mteblite_assets.graph.declaration import Declaration, Produced, declarations
-from mteblite_assets.graph.keys import columns_of, is_asked_for, upstream_keys
+from mteblite_assets.graph.keys import asked_for, columns_of, upstream_keys
 from mteblite_assets.graph.plan import Requirement, require_safely, why_stale
 from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_assets.suites.catalog import Catalog
@@ -87,8 +87,9 @@ def run_partitions(
     Raises:
         OSError: the disk is full; what was finished is stored.
     """
-    queue = [k for k in keys if is_asked_for(declaration.grain, k, catalog)]
-    yield from (Done(k, "not_applicable") for k in keys if k not in set(queue))
+    queue = asked_for(declaration.grain, keys, catalog)
+    known = set(queue)
+    yield from (Done(k, "not_applicable") for k in keys if k not in known)
     total, counted = len(queue), 0
     for _ in range(ATTEMPTS):
         again: list[str] = []

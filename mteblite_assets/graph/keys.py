@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from mteblite_assets.suites.catalog import Catalog, TaskEntry
@@ -58,13 +59,16 @@ def all_keys(grain: Grain, catalog: Catalog) -> list[str]:
     ]
 
 
-def is_asked_for(grain: Grain, key: str, catalog: Catalog) -> bool:
-    """Whether some suite asks for a partition; lite scores may be asked of any of its models."""
-    if grain is Grain.SUITE_CANDIDATE and "|" in key:
-        columns = columns_of(grain, key)
-        suite = catalog.suites.get(columns["suite"])
-        return suite is not None and any(m.name == columns["model"] for m in suite.models)
-    return key in set(all_keys(grain, catalog))
+def asked_for(grain: Grain, keys: Iterable[str], catalog: Catalog) -> list[str]:
+    """Return those of the keys that some suite asks for, in their order.
+
+    Lite scores may be asked of any model of a suite, not of its candidates alone.
+    """
+    if grain is Grain.SUITE_CANDIDATE:
+        known = {model_key(m.name, s.name) for s in catalog.suites.values() for m in s.models}
+    else:
+        known = set(all_keys(grain, catalog))
+    return [key for key in keys if key in known]
 
 
 def upstream_keys(upstream: Grain, grain: Grain, key: str, catalog: Catalog) -> list[str]:

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from mteblite_assets.calibrations.fitted_task import FittedTask
-from mteblite_assets.calibrations.mean import weighted_mean
 from mteblite_assets.calibrations.registry import SET_STATISTIC, find_set_estimator
 from mteblite_assets.seeds import generator
 from mteblite_assets.validation.targets import target_weights
@@ -97,18 +97,23 @@ def _drawn(
     shrink = np.sqrt(max(0.0, 1.0 - k / size) * k / max(k - 1, 1))
     if task.kind == "per_item":
         gap = pair[0] - pair[1]
-        mass = counts * weights
-        raw = np.array([weighted_mean(gap[None], m)[0] if m.sum() > 0 else np.nan for m in mass])
+        seen = np.isfinite(gap)
+        mass = counts[:, seen] * weights[seen]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            raw = mass @ gap[seen] / mass.sum(axis=1)
     else:
-        raw = np.array([_statistic(task, pair, n) for n in counts])
+        rows = task.selected_rows
+        raw = np.array([_statistic(task, pair, rows, n) for n in counts])
     raw = raw - (np.nanmean(raw) if np.isfinite(raw).any() else 0.0)
     return np.where(np.isfinite(raw), raw, 0.0) * task.calibration.slope * shrink
 
 
-def _statistic(task: FittedTask, pair: tuple[np.ndarray, np.ndarray], counts: np.ndarray) -> float:
+def _statistic(
+    task: FittedTask, pair: tuple[np.ndarray, np.ndarray], rows: pd.DataFrame, counts: np.ndarray
+) -> float:
     """Difference of a set statistic on redrawn items; copies count as weight."""
     kept = np.flatnonzero(counts)
-    rows = task.selected_rows.iloc[kept].reset_index(drop=True)
+    rows = rows.iloc[kept].reset_index(drop=True)
     weights = task.selection["weight"].to_numpy(dtype=float)[kept] * counts[kept]
     official = task.estimator == SET_STATISTIC
     statistic = task.statistic if official else find_set_estimator(task.estimator)

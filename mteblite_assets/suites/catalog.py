@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from mteblite_assets.pools.pool import PoolSettings
@@ -127,17 +128,30 @@ class Catalog:
 
     def entries_of_pool(self, pool_task: str) -> list[TaskEntry]:
         """The suite tasks that draw this pool, by suite name."""
-        return sorted(
-            (e for e in self.entries() if e.pool_task == pool_task), key=lambda e: e.suite
-        )
+        return self._pools.get(pool_task, [])
 
     def pool_models(self, pool_task: str) -> dict[str, SuiteModel]:
         """Reference models of all suites that use a pool, by name."""
-        models: dict[str, SuiteModel] = {}
-        for entry in self.entries_of_pool(pool_task):
-            for model in self.suites[entry.suite].references():
-                models.setdefault(model.name, model)
-        return dict(sorted(models.items()))
+        return self._pool_models.get(pool_task, {})
+
+    @cached_property
+    def _pools(self) -> dict[str, list[TaskEntry]]:
+        pools: dict[str, list[TaskEntry]] = {}
+        for entry in sorted(self.entries(), key=lambda e: e.suite):
+            pools.setdefault(entry.pool_task, []).append(entry)
+        return pools
+
+    @cached_property
+    def _pool_models(self) -> dict[str, dict[str, SuiteModel]]:
+        references = {name: suite.references() for name, suite in self.suites.items()}
+        found: dict[str, dict[str, SuiteModel]] = {}
+        for pool_task, entries in self._pools.items():
+            models: dict[str, SuiteModel] = {}
+            for entry in entries:
+                for model in references[entry.suite]:
+                    models.setdefault(model.name, model)
+            found[pool_task] = dict(sorted(models.items()))
+        return found
 
 
 def make_suite(

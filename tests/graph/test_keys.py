@@ -9,9 +9,9 @@ import pytest
 from mteblite_assets.graph.keys import (
     Grain,
     all_keys,
+    asked_for,
     columns_of,
     gathers,
-    is_asked_for,
     model_key,
     upstream_keys,
 )
@@ -103,10 +103,10 @@ def test_upstream_of_every_grain(catalog):
 
 def test_only_what_a_suite_asks_for(catalog):
     shared, own = _pool(catalog, "big", "STS12"), _pool(catalog, "big", "STS13")
-    assert is_asked_for(Grain.POOL_TASK_MODEL, f"m3|{shared}", catalog)
-    assert not is_asked_for(Grain.POOL_TASK_MODEL, f"m3|{own}", catalog)
-    assert not is_asked_for(Grain.POOL_TASK_MODEL, f"c|{shared}", catalog)
+    assert asked_for(Grain.POOL_TASK_MODEL, [f"m3|{shared}"], catalog)
+    assert not asked_for(Grain.POOL_TASK_MODEL, [f"m3|{own}"], catalog)
+    assert not asked_for(Grain.POOL_TASK_MODEL, [f"c|{shared}"], catalog)
     # Lite scores may be asked of a reference model, too.
-    assert is_asked_for(Grain.SUITE_CANDIDATE, "m1|big", catalog)
-    assert not is_asked_for(Grain.SUITE_CANDIDATE, "m1|small", catalog)
-    assert not is_asked_for(Grain.SUITE_CANDIDATE, "c", catalog)
+    assert asked_for(Grain.SUITE_CANDIDATE, ["m1|big"], catalog)
+    assert not asked_for(Grain.SUITE_CANDIDATE, ["m1|small"], catalog)
+    assert not asked_for(Grain.SUITE_CANDIDATE, ["c"], catalog)

@@ -16,6 +16,7 @@ from mteblite_assets.calibrations.estimator import Reference, legal_range
 from mteblite_assets.calibrations.levels import CROSS_FITTED, JOINT, starting_line
 from mteblite_assets.calibrations.linear import Calibration, find_calibration
 from mteblite_assets.calibrations.registry import (
+    AIMS_AT_FULL_SCORE,
     NEEDS_REFERENCE,
     SET_STATISTIC,
     Statistic,
@@ -244,7 +245,7 @@ def calibrate_task(
     selection: pd.DataFrame,
     estimator: str,
     *,
-    calibration: str = "linear",
+    calibration: str | None = None,
     statistic: Statistic = set_statistic,
     cross_fitted: np.ndarray | None = None,
 ) -> FittedTask:
@@ -257,7 +258,8 @@ def calibrate_task(
         estimator: of per-item tasks; for set metrics a name in SET_ESTIMATORS, anything else means
             their official statistic. Without usable abilities, estimators that need them become
             `mean`.
-        calibration: `linear`, `offset` or `none`.
+        calibration: a name in CALIBRATIONS; by default `linear`, or `none` for estimators that aim
+            at the full score themselves.
         statistic: the official set statistic.
         cross_fitted: (n_models with a full score and outcomes,) raw estimates to calibrate on, see
             `cross_fitted_estimates`; None = the estimates of the fit itself.
@@ -267,6 +269,8 @@ def calibrate_task(
     """
     reference = restrict(evidence, usable_models(evidence))
     used = usable_estimator(estimator, evidence.kind, usable=fit.usable)
+    if calibration is None:
+        calibration = "none" if used in AIMS_AT_FULL_SCORE else "linear"
     unfinished = FittedTask(
         task=evidence.task,
         task_type=evidence.task_type,

@@ -9,7 +9,7 @@ import pytest
 from zoo import make_models, make_task
 
 from mteblite_assets.calibrations.estimator import EstimationContext, Reference
-from mteblite_assets.calibrations.fitted_task import FittedTask, fit_task
+from mteblite_assets.calibrations.fitted_task import FittedTask, calibrate_task, fit_task
 from mteblite_assets.calibrations.greg import PENALTY_PER_MODEL
 from mteblite_assets.calibrations.linear import fit_linear
 from mteblite_assets.calibrations.registry import (
@@ -264,3 +264,14 @@ def test_fitted_tasks_predict_new_models(estimator, calibration):
     assert again.predict(evidence.outcomes[7, places]) == predicted
     released = fitted_from_json(release_json(fitted))
     assert released.predict(evidence.outcomes[7, places]) == predicted
+
+
+def test_estimators_of_the_full_score_are_not_calibrated_again_by_default():
+    evidence = make_task(families=FAMILIES)
+    fit = fit_items(evidence)
+    selection = select("anchor", evidence, fit, 20, (0,))
+    assert calibrate_task(evidence, fit, selection, "switch").calibration_method == "none"
+    assert calibrate_task(evidence, fit, selection, "greg").calibration_method == "linear"
+    same = dataclasses.replace(evidence, full_scores=np.full(len(evidence.models), 0.5))
+    fallen_back = calibrate_task(same, fit_items(same), selection, "switch")
+    assert (fallen_back.estimator, fallen_back.calibration_method) == ("mean", "linear")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +11,7 @@ import click
 
 from mteblite_assets.cli import printing
 from mteblite_assets.cli.session import Session, UsageError
+from mteblite_assets.cli.terminal import set_up_terminal
 from mteblite_assets.graph.plan import Scope
 
 STOPPED = "stopped; what was finished is stored, the next run continues"
@@ -42,7 +41,7 @@ def cli(quiet: bool) -> None:
 
     All state lies in MTEBLITE_HOME (default: .mteblite in the current folder).
     """
-    _set_up_logging(quiet)
+    set_up_terminal(quiet)
 
 
 @cli.command()
@@ -287,20 +286,3 @@ def _exit(code: int) -> None:
 
 def _say(text: str) -> None:
     logging.getLogger("mteblite.progress").info("== %s", text)
-
-
-def _set_up_logging(quiet: bool) -> None:
-    """Our own progress lines on stderr; libraries' bars and warnings would drown them."""
-    for name in ("TQDM_DISABLE", "HF_DATASETS_DISABLE_PROGRESS_BARS"):
-        os.environ.setdefault(name, "1")
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    warnings.filterwarnings("ignore", module=r"(mteb|sklearn|datasets|torch)\b")
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
-    progress = logging.getLogger("mteblite.progress")
-    progress.handlers[:] = [handler]
-    progress.setLevel(logging.WARNING if quiet else logging.INFO)
-    progress.propagate = False
-    logging.getLogger("dagster.builtin").setLevel(logging.WARNING)
-    for noisy in ("mteb", "datasets", "sentence_transformers", "httpx", "huggingface_hub"):
-        logging.getLogger(noisy).setLevel(logging.ERROR)

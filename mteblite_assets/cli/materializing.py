@@ -54,6 +54,13 @@ class Report:
             self.failed.setdefault(name, {}).update(entry["failed"])
         self.failed_checks += [c for c in made["failed_checks"] if c not in self.failed_checks]
 
+    def merge(self, other: Report) -> None:
+        """Add what a later command on the same suite did."""
+        for name, plan in other.plans.items():
+            self.add(name, other.stage_of[name], plan)
+            self.failed.setdefault(name, {}).update(other.failed.get(name, {}))
+        self.failed_checks += [c for c in other.failed_checks if c not in self.failed_checks]
+
     @property
     def good(self) -> bool:
         """Whether nothing failed, nothing is blocked and every check passed."""

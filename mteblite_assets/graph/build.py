@@ -47,8 +47,8 @@ def build_asset(declaration: Declaration, partitions: Partitions) -> dg.AssetsDe
         if declaration.deps and not declaration.on_request
         else None,
         # Assets with equal policies would be grouped into one run, where those that log
-        # their materializations skip each other silently.
-        backfill_policy=dg.BackfillPolicy.multi_run(100_000 + position),
+        # their materializations skip each other silently. Roots run partition by partition.
+        backfill_policy=dg.BackfillPolicy.multi_run(100_000 + position if upstream else 1),
         output_required=False,
         required_resource_keys=set(RESOURCE_KEYS),
         config_schema={"force": dg.Field(bool, default_value=False)},

@@ -10,10 +10,13 @@ import numpy as np
 import pandas as pd
 
 from mteblite_assets.calibrations.fitted_task import FittedTask
+from mteblite_assets.calibrations.registry import NEEDS_REFERENCE
+from mteblite_assets.calibrations.training_fit import reference_of
 from mteblite_assets.embeddings.assets import model_settings
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import Work
+from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of
 from mteblite_assets.lite_scores.aggregation import aggregate, suite_rows
 from mteblite_assets.lite_scores.intervals import interval_half_widths
 from mteblite_assets.lite_scores.observing import observe_selection
@@ -25,10 +28,7 @@ from mteblite_assets.validation.assets import chosen_variant
 
 @stage_asset(
     grain=Grain.SUITE,
-    deps=[
-        "suite_tasks", "pool_items", "item_parameters", "selected_items", "calibrations",
-        "lomo_predictions",
-    ],
+    deps=[*EVIDENCE, "item_parameters", "selected_items", "calibrations", "lomo_predictions"],
     tables=["lite_scores.lite_suites", "lite_scores.lite_suite_intervals"],
     code_version="1",
     checks=[
@@ -95,9 +95,10 @@ def _fitted_tasks(work: Work, tasks: pd.DataFrame) -> list[FittedTask]:
             rows = work.rows(table)
             return rows[rows["task"] == name].drop(columns=["suite", "task"])
 
-        calibration = mine("calibrations.calibrations")
-        if calibration.empty:
+        stored = mine("calibrations.calibrations")
+        if stored.empty:
             continue
+        calibration = {str(k): v for k, v in stored.iloc[0].items()}
         items = work.rows("pools.shared_pool_items")
         items = items[items["pool_task"] == row.pool_task].drop(columns="pool_task")
         fitted.append(
@@ -108,7 +109,10 @@ def _fitted_tasks(work: Work, tasks: pd.DataFrame) -> list[FittedTask]:
                 items=items,
                 selection=mine("selections.selected_items"),
                 item_parameters=mine("item_parameters.item_parameters"),
-                calibration={str(k): v for k, v in calibration.iloc[0].items()},
+                calibration=calibration,
+                reference=reference_of(evidence_of(work, str(row.task)))
+                if calibration["estimator"] in NEEDS_REFERENCE
+                else None,
             )
         )
     return fitted

@@ -141,6 +141,8 @@ def test_jobs_and_sensors_are_there(home: Path) -> None:
     from mteblite_assets.definitions import build_definitions
 
     built = build_definitions()
-    assert {"materialize", "lite_scoring", "suite_files"} <= {j.name for j in built.resolve_all_job_defs()}
+    assert {"materialize", "lite_scoring", "suite_files"} <= {
+        j.name for j in built.resolve_all_job_defs()
+    }
     repository = built.get_repository_def()
     assert {s.name for s in repository.sensor_defs} == {"checkpoints", "incremental", "suite_files"}

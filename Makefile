@@ -3,15 +3,19 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: quickstart test check dev reports lock install clean
+.PHONY: quickstart test test-all check dev reports lock install clean
 
 quickstart: $(STAMP)  ## build the sample suite end to end and show what came of it
 	$(BIN)/mteblite quickstart
 
-test: $(STAMP)        ## all tests
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+test: $(STAMP)        ## the tests, but for those of many minutes
+	$(PYTEST) -m "not long"
+
+test-all: $(STAMP)    ## every test: all tasks of the hub stand-in, ten kills, the simulator
+	$(PYTEST)
 
 check: $(STAMP)       ## format, lint, types, definitions
 	$(BIN)/ruff format --check .

@@ -86,7 +86,7 @@ def at(monkeypatch: pytest.MonkeyPatch) -> Any:
     return lambda home: tiny_suite.use_home(monkeypatch, home)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_all_tasks_go_through_and_twice_give_the_same_bytes(
     hub: Any, shared: Path, tmp_path: Path, at: Any
@@ -120,7 +120,7 @@ def undisturbed(hub: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[byt
     return outcome_bytes(home), seconds
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_killed_ten_times_and_continued_gives_the_same_bytes(
     undisturbed: tuple[bytes, float], tmp_path: Path

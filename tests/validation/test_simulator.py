@@ -62,7 +62,7 @@ def test_models_may_lack_tasks(matrix, models):
     assert 0.6 * 45 < np.mean(sizes) < 0.8 * 45
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_joint_calibration_beats_random_items_at_equal_k(matrix, models):
     zoo = simulator.make_zoo(matrix, models, n_items=200, level="surrogate")
     best = "strat_difficulty/mean/strat_difficulty+blup"

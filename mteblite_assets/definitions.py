@@ -63,8 +63,8 @@ def build_definitions() -> dg.Definitions:
         assets=[*assets, dbt_reports_assets(home)],
         jobs=[materialize_job(), lite_scoring, suite_files],
         sensors=[
-            checkpoint_sensor(lite_scoring),
-            suite_files_sensor(suite_files),
+            checkpoint_sensor(lite_scoring, partitions),
+            suite_files_sensor(suite_files, partitions),
             automation_sensor(),
         ],
         resources={**default_resources(), "in_memory": dg.mem_io_manager},

@@ -34,7 +34,7 @@ def lite_scoring_job(partitions: Partitions) -> Any:
     )
 
 
-def checkpoint_sensor(job: Any) -> dg.SensorDefinition:
+def checkpoint_sensor(job: Any, partitions: Partitions) -> dg.SensorDefinition:
     """Return the sensor on MTEBLITE_CHECKPOINTS (default: `checkpoints` in the home folder)."""
 
     @dg.sensor(
@@ -50,8 +50,11 @@ def checkpoint_sensor(job: Any) -> dg.SensorDefinition:
         if not folder.is_dir():
             return dg.SkipReason(f"{folder} is not there (unmounted?); nothing is removed")
         catalog = load_catalog(home)
+        # A suite whose file came or went since the definitions were loaded has no partition.
+        scorable = set(catalog.suites) & set(partitions.catalog.suites)
+        released = [suite for suite in _released(home) if suite in scorable]
         arrived, cursor, waiting = arrivals(
-            folder, sorted(catalog.suites), _released(home), context.cursor or ""
+            folder, sorted(catalog.suites), released, context.cursor or ""
         )
         found = [a for a in arrived if not _name_is_taken(a, catalog)]
         for arrival in found:
@@ -67,10 +70,10 @@ def checkpoint_sensor(job: Any) -> dg.SensorDefinition:
                 f"not finished: {', '.join(waiting)}" if waiting else "nothing new"
             )
         names = sorted({a.name for a in found})
-        partitions = dg.DynamicPartitionsDefinition(name=CANDIDATES)
+        candidates = dg.DynamicPartitionsDefinition(name=CANDIDATES)
         return dg.SensorResult(
             run_requests=[_request(a) for a in found],
-            dynamic_partitions_requests=[partitions.build_add_request(names)],
+            dynamic_partitions_requests=[candidates.build_add_request(names)],
             cursor=cursor,
         )
 
@@ -87,7 +90,7 @@ def suite_files_job(partitions: Partitions) -> Any:
     )
 
 
-def suite_files_sensor(job: Any) -> dg.SensorDefinition:
+def suite_files_sensor(job: Any, partitions: Partitions) -> dg.SensorDefinition:
     """Return the sensor on suite files and registered models.
 
     What stands in files is no asset, so the daemon cannot see it change. Only suites that
@@ -107,7 +110,8 @@ def suite_files_sensor(job: Any) -> dg.SensorDefinition:
         bench = workbench_of(SimpleNamespace(**default_resources()))
         register_partitions(context.instance, bench.catalog(), bench)
         asked = json.loads(context.cursor or "{}")
-        changed = changed_suites(bench)
+        loaded = partitions.catalog.suites
+        changed = {s: state for s, state in changed_suites(bench).items() if s in loaded}
         # The cursor, not a run key: going back to an earlier file is a change, too.
         new = [suite for suite, state in changed.items() if asked.get(suite) != state]
         if not new:

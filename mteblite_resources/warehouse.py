@@ -108,7 +108,10 @@ class Warehouse:
         config = {**CONFIG, "enable_external_access": "false"}
         connection = duckdb.connect(str(self.snapshot), read_only=True, config=config)
         try:
-            return connection.execute(sql, list(parameters)).df()
+            result = connection.execute(sql, list(parameters))
+            if result is None or result.description is None:
+                raise ValueError("the query holds no statement")
+            return result.df()
         finally:
             connection.close()
 

@@ -213,6 +213,11 @@ class Workbench:
         """Write who is registered now to `suites.registered_models`."""
         suites = self.catalog().suites
         with self.warehouse.session() as connection:
+            # Of a suite whose file is gone nothing shows any more; its rows stay, should it return.
+            connection.execute(
+                "DELETE FROM suites.registered_models WHERE NOT list_contains(?, suite)",
+                [list(suites)],
+            )
             for name, suite in suites.items():
                 rows = [
                     {"model": m.name, "family": m.family, "role": m.role, "source": _source_of(m)}
@@ -244,6 +249,8 @@ class Workbench:
                 "reference_scores: [official] needs a table of official scores: set "
                 "MTEBLITE_OFFICIAL_SCORES to a Parquet file, or add `local` or `run`"
             )
+        if entry.request.path is not None and "run" not in order:
+            order = [*order, "run"]  # of a user's own data nobody else has scores
         description = self.describe(entry)
         encoder = self.encoder(model, max_tokens, progress)
         revision = encoder.result_revision

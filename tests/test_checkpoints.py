@@ -84,7 +84,8 @@ class Watched:
         from mteblite_assets.sensors import checkpoint_sensor, lite_scoring_job
         from mteblite_resources.catalog_files import load_catalog
 
-        sensor = checkpoint_sensor(lite_scoring_job(Partitions.of(load_catalog(self.home))))
+        partitions = Partitions.of(load_catalog(self.home))
+        sensor = checkpoint_sensor(lite_scoring_job(partitions), partitions)
         context = dg.build_sensor_context(self.instance, cursor=self.cursor)
         result = sensor(context)
         self.cursor = result.cursor if isinstance(result, dg.SensorResult) else context.cursor

@@ -266,6 +266,9 @@ def main() -> None:
     except ValueError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
+    except PermissionError as error:
+        click.echo(f"error: {error}: MTEBLITE_HOME must be a folder you may write to", err=True)
+        sys.exit(2)
     except OSError as error:
         click.echo(f"error: {error}; what was finished is stored", err=True)
         sys.exit(1)

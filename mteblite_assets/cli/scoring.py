@@ -10,11 +10,13 @@ from typing import Any
 
 import click
 
+from mteblite_assets.calibrations.estimator import legal_range
 from mteblite_assets.cli import printing
 from mteblite_assets.cli.materializing import Report, materialize
 from mteblite_assets.cli.registering import add_model
 from mteblite_assets.cli.session import Session, UsageError
 from mteblite_assets.graph.plan import Scope
+from mteblite_assets.suites.suite_file import SuiteModel
 
 TASKS = """
 SELECT task, task_type, predicted, lower, upper, n_items, out_of_range, interval_method
@@ -85,6 +87,8 @@ def _registered_name(session: Session, model: str, suite: str, family: str | Non
         return add_model(session, suite, name.strip(".-_"), family=family, path=place).name
     if model.startswith((".", "/", "~")):
         raise UsageError(f"no folder {model!r}: expected a checkpoint with weights")
+    # Known before it is registered: a typo must not fail every later run of the suite.
+    session.bench.identify(SuiteModel(name=model, family=family or model, role="candidate"))
     return add_model(session, suite, model, family=family).name
 
 
@@ -113,8 +117,8 @@ def _print(session: Session, name: str, suite: str, as_json: bool) -> None:
         {
             "task_type": kind,
             "predicted": mean,
-            "lower": max(mean - widths.get(f"type:{kind}", float("nan")), -1.0),
-            "upper": min(mean + widths.get(f"type:{kind}", float("nan")), 1.0),
+            "lower": max(mean - widths.get(f"type:{kind}", float("nan")), legal_range(kind)[0]),
+            "upper": min(mean + widths.get(f"type:{kind}", float("nan")), legal_range(kind)[1]),
         }
         for kind, mean in json.loads(total.pop("type_means")).items()
     ]

@@ -42,7 +42,8 @@ def assemble_evidence(
     if rows.empty:
         raise ValueError(
             f"{name}: none of the {len(members)} kept models has both outcomes and a full score; "
-            "materialize outcomes and reference_scores, or add a results source to the suite file"
+            "if reference_scores found none, add `run` to `reference_scores:` in the suite file, "
+            "so that mteb is run for them; else materialize outcomes and reference_scores"
         )
     is_set = task["kind"] == "set_metric"
     return TaskEvidence(

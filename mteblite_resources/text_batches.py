@@ -73,6 +73,10 @@ class BatchedEncoder:
     def close(self) -> None:
         """End the processes, if there are any."""
         if self._pool is not None:
+            # They hold nothing to lose, and under a parent that ignores SIGTERM so do they:
+            # sentence-transformers' polite way would wait for ever.
+            for process in self._pool["processes"]:
+                process.kill()
             self.inner.model.stop_multi_process_pool(self._pool)
             self._pool = None
 

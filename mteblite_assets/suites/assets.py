@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from mteblite_assets.graph.content import content_version
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
@@ -23,7 +24,7 @@ def _suite_settings(context: SettingsContext) -> Any:
 @stage_asset(
     grain=Grain.SUITE,
     tables=["suites.suite_tasks"],
-    code_version="1",
+    code_version="2",
     settings=_suite_settings,
     kinds=("duckdb", "yaml"),
     checks=[
@@ -46,9 +47,12 @@ def suite_tasks(work: Work) -> Produced:
     )
     rows["supported"] = rows["task_type"].isin(TASK_TYPES)
     types = rows["task_type"].value_counts()
+    # New data of one task are that task's affair (`resolved_tasks`), not all tasks' of the suite.
+    content = rows.drop(columns="dataset_revision")
     return Produced(
         {"suites.suite_tasks": rows},
         {"tasks": len(rows), "types": ", ".join(f"{t} {n}" for t, n in types.items())},
+        version=content_version({"suites.suite_tasks": content}),
     )
 
 

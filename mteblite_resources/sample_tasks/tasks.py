@@ -40,7 +40,7 @@ def _metadata(name: str, description: str, **facts: Any) -> TaskMetadata:
         description=description,
         type=task.task_type,
         dataset={"path": f"mteblite/{name}", "revision": task.revision},
-        reference=f"https://pypi.org/project/{package}/",
+        reference=f"https://libraries.io/pypi/{package}",
         eval_splits=list(task.splits),
         eval_langs=list(task.languages)
         if is_default

@@ -104,26 +104,6 @@ def unregister_model(home: Home, suite: str, name: str, *, in_file: bool) -> Non
         path.unlink(missing_ok=True)
 
 
-def data_fingerprint(folder: Path) -> str:
-    """Return a hash over the content of a user's data files.
-
-    Raises:
-        SuiteFileError: the folder does not exist or holds no files.
-    """
-    files = sorted(p for p in folder.rglob("*") if p.is_file()) if folder.is_dir() else []
-    if not files:
-        raise SuiteFileError(
-            f"data folder {folder} does not exist or is empty; expected corpus.jsonl, "
-            "queries.jsonl and qrels.tsv, or Parquet files"
-        )
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(str(file.relative_to(folder)).encode())
-        with file.open("rb") as stream:
-            digest.update(hashlib.file_digest(stream, "sha256").digest())
-    return digest.hexdigest()[:16]
-
-
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON file that appears whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)

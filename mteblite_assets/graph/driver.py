@@ -12,7 +12,7 @@ import errno
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import duckdb
@@ -241,7 +241,7 @@ def _write(
             "run_id": run_id,
         },
     )
-    return replace(done)
+    return done
 
 
 def _line(declaration: Declaration, done: Done, number: int, total: int) -> str:

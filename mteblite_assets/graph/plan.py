@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mteblite_assets.graph.declaration import Declaration, declarations
-from mteblite_assets.graph.keys import Grain, all_keys, columns_of, gathers, upstream_keys
+from mteblite_assets.graph.keys import all_keys, columns_of, gathers, upstream_keys
 from mteblite_assets.graph.work import SettingsContext
 from mteblite_assets.suites.catalog import Catalog
 
@@ -202,9 +202,3 @@ def _why_blocked(dep: str, entries: Mapping[str, Mapping[str, Any] | None]) -> s
         if entry is not None and entry["status"] != "ok":
             return f"{dep} {key} failed: {entry['reason']}"
     return f"{dep} is not there yet"
-
-
-__all__ = [
-    "AssetPlan", "Grain", "Requirement", "Scope", "combined_version", "plan_asset", "require",
-    "require_safely", "scoped_keys", "wanted_assets", "why_stale",
-]  # fmt: skip

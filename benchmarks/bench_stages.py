@@ -26,6 +26,7 @@ TASKS = (
     ("STS17", None, ["ar-ar", "en-ar", "en-en", "es-es"]),
     ("RestaurantReviewSentimentClassification.v2", None, None),
     ("AmazonCounterfactualClassification", None, ["en"]),
+    ("Banking77Classification", None, None),
     ("XNLI", None, ["ar", "en"]),
     ("TwentyNewsgroupsClustering.v2", None, None),
     ("SIB200ClusteringS2S", None, ["ary_Arab", "eng_Latn"]),

@@ -24,6 +24,7 @@ from mteblite_resources.task_columns import (
     numbers_of,
     require_rows,
     texts_of,
+    values_of,
 )
 from mteblite_resources.task_retrieval import retrieval, retrieval_protocol
 
@@ -81,7 +82,7 @@ def _classification(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str
     train, test = by_split[task.train_split], by_split[cell.split]
     require_rows(cell, f"row in the train split {task.train_split!r}", len(train))
     require_rows(cell, "row", len(test))
-    drawn = task_samples.train_rows(task, train[label])
+    drawn = task_samples.train_rows(task, values_of(train[label]))
     kept = sorted(set().union(*drawn))
     position = {row: i for i, row in enumerate(kept)}
     chosen = train.select(kept)
@@ -89,12 +90,12 @@ def _classification(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str
         "train": pd.DataFrame(
             {
                 "text": texts_of(cell, text, chosen[text]),
-                "label": list(chosen[label]),
+                "label": values_of(chosen[label]),
                 "source_row": kept,
             }
         ),
         "test": pd.DataFrame(
-            {"text": texts_of(cell, text, test[text]), "label": list(test[label])}
+            {"text": texts_of(cell, text, test[text]), "label": values_of(test[label])}
         ),
         "experiments": [[position[row] for row in rows] for rows in drawn],
     }
@@ -194,8 +195,10 @@ def _summarization(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str,
         "text": texts_of(cell, task.text_column_name, rows[task.text_column_name])
     }
     for name, column in columns.items():
-        frame[name] = [texts_of(cell, column, summaries) for summaries in rows[column]]
-    frame["relevance"] = [[float(r) for r in line] for line in rows[task.relevancy_column_name]]
+        frame[name] = [texts_of(cell, column, summaries) for summaries in values_of(rows[column])]
+    frame["relevance"] = [
+        [float(r) for r in line] for line in values_of(rows[task.relevancy_column_name])
+    ]
     return {"documents": pd.DataFrame(frame)}
 
 

@@ -15,7 +15,14 @@ import numpy as np
 import pandas as pd
 
 from mteblite_assets.pools.clustering import bootstrap_rows
-from mteblite_resources.task_columns import Cell, cell_rows, column_name, require_rows, texts_of
+from mteblite_resources.task_columns import (
+    Cell,
+    cell_rows,
+    column_name,
+    require_rows,
+    texts_of,
+    values_of,
+)
 
 
 def train_rows(task: Any, labels: Sequence[Any]) -> list[list[int]]:
@@ -69,7 +76,7 @@ def clustering(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any
     text, label = column_name(task, "input_column_name"), task.label_column_name
     if protocol["legacy"]:
         return _legacy(cell, rows, text, label)
-    labels = [value if isinstance(value, list) else [value] for value in rows[label]]
+    labels = [value if isinstance(value, list) else [value] for value in values_of(rows[label])]
     sampled = _sampled(task.rng_state, len(labels), protocol)
     require_rows(cell, "document in mteb's sample", len(sampled))
     _pass_bootstraps(task.rng_state, [labels[row] for row in sampled], protocol)
@@ -122,7 +129,7 @@ def _legacy(cell: Cell, rows: Any, text: str, label: str) -> dict[str, Any]:
         pd.DataFrame(
             {
                 "text": texts_of(cell, text, row[text]),
-                "labels": [[value] for value in row[label]],
+                "labels": [[value] for value in values_of(row[label])],
                 "set": number,
             }
         )

@@ -32,7 +32,14 @@ import pandas as pd
 from mteblite_assets.pools.assembly import Texts, assemble, item_frame
 from mteblite_assets.pools.bm25 import Index
 from mteblite_assets.pools.corpus import Corpus
-from mteblite_assets.pools.items import Cell, check_texts, draw, item_ids, split_evenly
+from mteblite_assets.pools.items import (
+    Cell,
+    check_numbers,
+    check_texts,
+    draw,
+    item_ids,
+    split_evenly,
+)
 from mteblite_assets.pools.metric_names import SUBQUERIES
 from mteblite_assets.pools.pool import Pool, PoolSettings
 from mteblite_assets.pools.task_data import TaskData
@@ -66,7 +73,8 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
     """Return the pool of a retrieval or reranking task.
 
     Raises:
-        ValueError: a text is missing, or no query has a judgement; names row and column.
+        ValueError: a text or a relevance is missing, or no query has a judgement; names row and
+            column.
     """
     name, metric = data.description.task, data.description.main_metric
     capped = settings.max_items is not None
@@ -102,11 +110,13 @@ def _read(frames: Mapping[str, Any], metric: str, capped: bool, where: str) -> _
     check_texts(queries, ["text"], f"{where} queries")
     texts = dict(zip(map(str, queries["query_id"]), queries["text"], strict=True))
     qrels: dict[str, dict[str, int]] = {}
-    for query, document, relevance in frames["qrels"][
-        ["query_id", "doc_id", "relevance"]
-    ].itertuples(index=False):
-        if str(query) in texts:
-            qrels.setdefault(str(query), {})[str(document)] = int(relevance)
+    table = frames["qrels"]
+    relevances = check_numbers(table["relevance"].tolist(), "relevance", f"{where} qrels")
+    for query, document, relevance in zip(
+        map(str, table["query_id"]), map(str, table["doc_id"]), relevances.tolist(), strict=True
+    ):
+        if query in texts:
+            qrels.setdefault(query, {})[document] = int(relevance)
     groups: dict[str, list[str]] = {}
     for query in sorted(qrels):
         item = query.rpartition("_")[0] if metric.startswith(SUBQUERIES) else query

@@ -1,0 +1,14 @@
+"""Pools are drawn under caps, and whole."""
+
+from __future__ import annotations
+
+import pytest
+from pool_tasks import CAPS, WHOLE
+
+from mteblite_assets.pools.pool import PoolSettings
+
+
+@pytest.fixture(params=[CAPS, WHOLE], ids=["caps", "whole"])
+def settings(request: pytest.FixtureRequest) -> PoolSettings:
+    found: PoolSettings = request.param
+    return found

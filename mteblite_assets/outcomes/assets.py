@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from mteblite_assets.graph.declaration import Check, Produced, stage_asset
+from mteblite_assets.graph.declaration import Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import Work
+from mteblite_assets.outcomes.checks import CHECKS
 from mteblite_assets.outcomes.matrix import matrix_rows
 from mteblite_assets.outcomes.scoring import score_pool
 
@@ -22,40 +23,7 @@ from mteblite_assets.outcomes.scoring import score_pool
     tables=["outcomes.shared_item_outcomes", "outcomes.shared_pool_scores"],
     code_version="2",
     kinds=("duckdb", "numpy"),
-    checks=[
-        Check(
-            "outcomes_finite_and_in_range",
-            "Outcomes are finite and in [0, 1]; in [-1, 1] for Summarization.",
-            "SELECT o.pool_task, o.model, o.item_id, o.outcome "
-            "FROM outcomes.shared_item_outcomes o JOIN suites.resolved_tasks t USING (pool_task) "
-            "WHERE o.outcome IS NOT NULL AND (NOT isfinite(o.outcome) OR o.outcome > 1 + 1e-9 "
-            "OR o.outcome < CASE t.task_type WHEN 'Summarization' THEN -1 ELSE 0 END - 1e-9)",
-        ),
-        Check(
-            "one_outcome_per_item",
-            "Every item of the pool has one outcome per model, and no other item has one.",
-            "SELECT o.pool_task, o.model, count(*) AS outcomes, "
-            "count(DISTINCT o.item_id) AS items, any_value(p.n_items) AS pool_items "
-            "FROM outcomes.shared_item_outcomes o JOIN pools.shared_pool_stats p USING (pool_task) "
-            "GROUP BY o.pool_task, o.model "
-            "HAVING count(*) <> any_value(p.n_items) OR count(DISTINCT o.item_id) <> count(*)",
-        ),
-        Check(
-            "mean_of_outcomes_is_the_pool_score",
-            "Where the main metric is a mean over items, the weighted mean of the outcomes is it.",
-            "SELECT o.pool_task, o.model, sum(o.outcome * i.pool_weight) AS mean_outcome, "
-            "any_value(s.pool_score) AS pool_score "
-            "FROM outcomes.shared_item_outcomes o "
-            "JOIN pools.shared_pool_items i USING (pool_task, item_id) "
-            "JOIN outcomes.shared_pool_scores s USING (pool_task, model) "
-            "JOIN suites.resolved_tasks t USING (pool_task) "
-            "WHERE (t.task_type IN ('Retrieval', 'Reranking') "
-            "AND NOT contains(t.main_metric, 'auprc') AND NOT starts_with(t.main_metric, 'nauc')) "
-            "OR (t.task_type = 'Classification' AND t.main_metric = 'accuracy') "
-            "GROUP BY o.pool_task, o.model "
-            "HAVING abs(sum(o.outcome * i.pool_weight) - any_value(s.pool_score)) > 2e-5",
-        ),
-    ],
+    checks=CHECKS,
 )
 def item_outcomes(work: Work) -> Produced:
     """One row per (pool_task, model, item_id): the item's outcome; with it the pool score.

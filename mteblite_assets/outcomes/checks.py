@@ -1,0 +1,60 @@
+"""Contracts of the outcomes: in range, one per item, and a mean where the metric is one."""
+
+from __future__ import annotations
+
+from mteblite_assets.graph.declaration import Check
+
+# A task's score is the mean of its cells (split, subset). A cell's is the mean of the outcomes
+# that are defined: mteb skips documents whose summaries all have one human score. A cell without
+# any has no score, nor has the task. Of the metrics that are means over items, recall weighted by
+# support is the accuracy; F1, precision, average precision and areas are none. The weights of a
+# cell are equal for these types. mteb rounds scores of search to 5 decimals, hence the tolerance.
+_MEAN_IS_NOT_THE_SCORE = """
+WITH cells AS (
+    SELECT o.pool_task, o.model, i.split, i.hf_subset,
+        any_value(s.pool_score) FILTER (isfinite(s.pool_score)) AS pool_score,
+        sum(o.outcome * i.pool_weight) FILTER (isfinite(o.outcome))
+            / sum(i.pool_weight) FILTER (isfinite(o.outcome)) AS mean_outcome
+    FROM outcomes.shared_item_outcomes o
+    JOIN pools.shared_pool_items i USING (pool_task, item_id)
+    JOIN outcomes.shared_pool_scores s USING (pool_task, model)
+    JOIN suites.resolved_tasks t USING (pool_task)
+    WHERE CASE t.task_type
+        WHEN 'Summarization' THEN true
+        WHEN 'Classification' THEN t.main_metric IN ('accuracy', 'recall_weighted')
+        WHEN 'BitextMining' THEN t.main_metric IN ('accuracy', 'recall')
+        WHEN 'Retrieval' THEN NOT regexp_matches(t.main_metric, '^auprc|nauc_')
+        WHEN 'Reranking' THEN NOT regexp_matches(t.main_metric, '^auprc|nauc_')
+        ELSE false END
+    GROUP BY o.pool_task, o.model, i.split, i.hf_subset
+)
+SELECT pool_task, model, avg(mean_outcome) AS mean_outcome, any_value(pool_score) AS pool_score
+FROM cells GROUP BY pool_task, model
+HAVING abs(avg(mean_outcome) - any_value(pool_score)) > 2e-5
+    OR (any_value(pool_score) IS NULL) <> (count(mean_outcome) < count(*))
+"""
+
+CHECKS = [
+    Check(
+        "outcomes_finite_and_in_range",
+        "Outcomes are finite and in [0, 1]; in [-1, 1] for Summarization.",
+        "SELECT o.pool_task, o.model, o.item_id, o.outcome "
+        "FROM outcomes.shared_item_outcomes o JOIN suites.resolved_tasks t USING (pool_task) "
+        "WHERE o.outcome IS NOT NULL AND (NOT isfinite(o.outcome) OR o.outcome > 1 + 1e-9 "
+        "OR o.outcome < CASE t.task_type WHEN 'Summarization' THEN -1 ELSE 0 END - 1e-9)",
+    ),
+    Check(
+        "one_outcome_per_item",
+        "Every item of the pool has one outcome per model, and no other item has one.",
+        "SELECT o.pool_task, o.model, count(*) AS outcomes, "
+        "count(DISTINCT o.item_id) AS items, any_value(p.n_items) AS pool_items "
+        "FROM outcomes.shared_item_outcomes o JOIN pools.shared_pool_stats p USING (pool_task) "
+        "GROUP BY o.pool_task, o.model "
+        "HAVING count(*) <> any_value(p.n_items) OR count(DISTINCT o.item_id) <> count(*)",
+    ),
+    Check(
+        "mean_of_outcomes_is_the_pool_score",
+        "Where the main metric is a mean over items, it is the mean of the defined outcomes.",
+        _MEAN_IS_NOT_THE_SCORE,
+    ),
+]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mteblite_resources.own_files import (
     column,
     find_table,
@@ -13,6 +15,7 @@ from mteblite_resources.own_files import (
     require_table,
     strings,
 )
+from mteblite_resources.task_retrieval import MISSING_CANDIDATES
 
 
 def retrieval(self: Any) -> dict[str, Any]:
@@ -34,16 +37,18 @@ def qrels_file(task: str, folder: Path, split: str) -> Path:
 def _retrieval_split(
     task: str, qrels: Path, corpus: Any, queries: Any, self: Any
 ) -> dict[str, Any]:
-    judged = _judgements(task, qrels, set(queries["id"]), set(corpus["id"]))
+    documents = set(corpus["id"])
+    judged = _judgements(task, qrels, set(queries["id"]), documents)
     kept = [row for row, query in enumerate(queries["id"]) if query in judged]
-    ranked = None
+    ranked, missing = None, {}
     if self.metadata.type == "Reranking":
-        ranked = _candidates(task, self.own_folder, judged, set(corpus["id"]))
+        ranked, missing = _candidates(task, self.own_folder, judged, documents)
     return {
         "corpus": corpus,
         "queries": queries.select(kept),
         "relevant_docs": judged,
         "top_ranked": ranked,
+        MISSING_CANDIDATES: missing,
     }
 
 
@@ -93,7 +98,10 @@ def _judgements(
     for row, (query, document, score) in enumerate(rows):
         if query not in queries:
             raise ValueError(f"{task}: {file}, row {row}: id {query!r} is not in the queries")
-        judged.setdefault(query, {})[document] = int(number(task, file, row, score))
+        relevance = number(task, file, row, score)
+        if not relevance.is_integer():  # mteb would cut it off
+            raise ValueError(f"{task}: {file}, row {row}: score {score!r} is no whole number")
+        judged.setdefault(query, {})[document] = int(relevance)
     if not documents.intersection(set().union(*judged.values())):
         first = next(iter(next(iter(judged.values()))))
         raise ValueError(
@@ -105,18 +113,45 @@ def _judgements(
 
 def _candidates(
     task: str, folder: Path, judged: dict[str, dict[str, int]], documents: set[str]
-) -> dict[str, list[str]]:
+) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Return the candidates of each query, and those listed that are missing from the corpus.
+
+    Missing ones are kept apart because mteb looks every candidate up in the corpus; the pool
+    counts them. If all are missing the ids do not fit, which is an error.
+    """
     file = find_table(folder, "top_ranked")
     if file is None:
-        return {query: [d for d in judged[query] if d in documents] for query in judged}
+        return {query: [d for d in judged[query] if d in documents] for query in judged}, {}
+    listed = _lists(task, file)
+    without = sorted(set(judged) - set(listed))
+    if without:
+        raise ValueError(f"{task}: {file} has no candidates for query {without[0]!r}")
+    if not documents.intersection(set().union(*listed.values())):
+        first = next((d for ids in listed.values() for d in ids), None)
+        raise ValueError(
+            f"{task}: {file}: id {first!r} is not in the corpus, nor is any other candidate: "
+            "check that the ids of corpus and top_ranked agree"
+        )
+    found = {query: [d for d in ids if d in documents] for query, ids in listed.items()}
+    missing = {query: [d for d in ids if d not in documents] for query, ids in listed.items()}
+    return found, {query: ids for query, ids in missing.items() if ids}
+
+
+def _lists(task: str, file: Path) -> dict[str, list[str]]:
     frame = read_table(task, file)
     queries = strings(column(task, file, frame, "query-id", "query_id"))
     lists = column(task, file, frame, "corpus-ids", "corpus_ids")
-    ranked = {query: strings(list(ids)) for query, ids in zip(queries, lists, strict=True)}
-    without = sorted(set(judged) - set(ranked))
-    if without:
-        raise ValueError(f"{task}: {file} has no candidates for query {without[0]!r}")
-    unknown = sorted(set().union(*ranked.values()) - documents)
-    if unknown:
-        raise ValueError(f"{task}: {file}: id {unknown[0]!r} is not in the corpus")
-    return ranked
+    listed: dict[str, list[str]] = {}
+    for row, (query, ids) in enumerate(zip(queries, lists, strict=True)):
+        if not isinstance(ids, list | np.ndarray):
+            raise ValueError(
+                f"{task}: {file}, row {row}: the candidates are {ids!r}; expected a list of ids, "
+                "as JSON Lines and Parquet have them"
+            )
+        if query in listed:
+            raise ValueError(
+                f"{task}: {file}, row {row}: query {query!r} has a list already; expected one row "
+                "per query"
+            )
+        listed[query] = strings(list(ids))
+    return listed

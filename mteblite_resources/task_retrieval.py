@@ -13,11 +13,15 @@ import pandas as pd
 from mteblite_assets.pools.corpus import Corpus
 from mteblite_resources.task_columns import Cell, cell_rows, require_rows, texts_of
 
+MISSING_CANDIDATES = "missing_candidates"
+"""Key of a cell that holds, by query, candidates which its corpus lacks and mteb would not find."""
+
 
 def retrieval(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]:
     """Return `corpus`, `queries` [query_id, text], `qrels` and `top_ranked` (or None).
 
     Queries without any judged document are dropped as in mteb; a judgement of relevance 0 counts.
+    Candidates may be missing from the corpus; the pool drops and counts them.
     """
     from mteb._create_dataloaders import _retrieval_texts
     from mteb.abstasks.retrieval import _filter_queries_without_positives
@@ -31,6 +35,7 @@ def retrieval(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]
     query_ids = [str(i) for i in queries["id"][:]]
     judged = {str(query): documents for query, documents in judged.items()}
     ranked = data["top_ranked"]
+    missing = data.get(MISSING_CANDIDATES, {})
     if not isinstance(queries["text"][0], dict | list):  # a conversation is made a text below
         texts_of(cell, "text", queries["text"][:])
     return {
@@ -48,7 +53,7 @@ def retrieval(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]
         "top_ranked": None
         if ranked is None
         else pd.DataFrame(
-            [(q, str(d)) for q in query_ids for d in ranked.get(q, ())],
+            [(q, str(d)) for q in query_ids for d in (*ranked.get(q, ()), *missing.get(q, ()))],
             columns=["query_id", "doc_id"],
         ),
     }

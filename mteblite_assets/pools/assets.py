@@ -13,6 +13,9 @@ from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_assets.pools.drawing import draw_pool
 
+LOSSES = ("n_dropped_relevant", "n_missing_relevant", "n_missing_candidates")
+"""Of a search pool: relevant documents beyond the cap, judged or listed ones not in the corpus."""
+
 
 def _settings(context: SettingsContext) -> Any:
     entry = context.entry
@@ -70,6 +73,7 @@ def pool_items(work: Work) -> Produced:
         "texts": stats["n_texts"],
         "pool_hash": pool_hash,
         "strata": ", ".join(f"{s or '-'} {n}" for s, n in strata.items()),
+        **{name: pool.meta[name] for name in LOSSES if pool.meta.get(name)},
     }
     return Produced(
         {

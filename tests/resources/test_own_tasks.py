@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from mteblite_assets.graph.work import Work
+from mteblite_assets.pools.drawing import draw_pool
+from mteblite_assets.pools.pool import PoolSettings
+from mteblite_resources.home import Home
 from mteblite_resources.mteb_tasks import MtebTasks
+from mteblite_resources.workbench import Workbench
 
 TASKS = MtebTasks()
 
@@ -101,6 +107,67 @@ def test_reranking_candidates_come_from_top_ranked_else_from_the_judgements(beir
     assert ranked.values.tolist() == [["1", "9"], ["1", "007"], ["3", "008"], ["3", "9"]]
 
 
+def listed(folder: Path, first: list[str], third: list[str]) -> None:
+    rows = [{"query-id": "1", "corpus-ids": first}, {"query-id": "3", "corpus-ids": third}]
+    write_jsonl(folder / "top_ranked.jsonl", rows)
+
+
+def test_candidates_that_the_corpus_lacks_are_left_out_and_counted(beir: Path) -> None:
+    import mteb
+
+    listed(beir, ["9", "gone", "007"], ["lost", "gone", "008"])
+    description = described(beir, "Reranking")
+    pool = draw_pool(TASKS.load(description), PoolSettings())
+    assert pool.meta["n_missing_candidates"] == 3
+    assert pool.frames["candidates"]["doc_id"].tolist() == ["9", "007", "008"]
+    # mteb alone would look "gone" up among the documents and break off
+    model = mteb.get_model("mteb/baseline-random-encoder")
+    task = TASKS.task(description)
+    (result,) = mteb.evaluate(model, task, cache=None, show_progress_bar=False).task_results
+    assert result.get_score() > 0
+
+
+def test_lost_candidates_show_on_the_pool_in_the_graph(beir: Path, tmp_path: Path) -> None:
+    for stage in ("suites", "pools"):
+        assets = importlib.import_module(f"mteblite_assets.{stage}.assets")
+    listed(beir, ["9", "gone", "007"], ["008"])
+    home = Home(tmp_path / "home").prepare()
+    home.suites.mkdir(exist_ok=True)
+    task = {"task": "OurSupportQA", "type": "Reranking", "path": str(beir)}
+    document = {"name": "own", "tasks": [task], "models": [{"name": "m", "family": "f"}]}
+    (home.suites / "own.yaml").write_text(json.dumps(document))  # JSON is YAML
+    bench = Workbench(home)
+    catalog = bench.catalog()
+    (entry,) = catalog.suite("own").tasks
+    work = Work({"pool_task": entry.pool_task}, catalog, bench, {}, lambda _: None)
+    facts = assets.pool_items.compute(work).metadata
+    assert facts["n_missing_candidates"] == 1
+    assert "n_missing_relevant" not in facts, "what is not there is not shown"
+
+
+def test_candidates_of_another_corpus_are_refused(beir: Path) -> None:
+    listed(beir, ["a", "b"], ["c"])
+    message = r"OurSupportQA: .*top_ranked.jsonl: id 'a' is not in the corpus, nor is any other"
+    with pytest.raises(ValueError, match=message):
+        TASKS.load(described(beir, "Reranking"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"query-id": "1", "corpus-ids": "9 007"}], "row 0: the candidates are '9 007'"),
+        ([{"query-id": "1", "corpus-ids": ["9"]}] * 2, "row 1: query '1' has a list already"),
+        ([{"query-id": "1", "corpus-ids": ["9"]}], "no candidates for query '3'"),
+    ],
+)
+def test_malformed_candidate_lists_are_named(
+    beir: Path, rows: list[dict[str, Any]], message: str
+) -> None:
+    write_jsonl(beir / "top_ranked.jsonl", rows)
+    with pytest.raises(ValueError, match=rf"OurSupportQA: .*top_ranked.jsonl.*{message}"):
+        TASKS.load(described(beir, "Reranking"))
+
+
 PAIRS = [
     {"sentence1": "a cat", "sentence2": "قطة", "score": 4.5, "label": 1},
     {"sentence1": "a dog", "sentence2": "كرسي", "score": 0, "label": 0},
@@ -172,6 +239,8 @@ def test_changed_files_are_other_data(beir: Path) -> None:
             "row 0: id '5' is not in the queries",
         ),
         ("qrels.tsv", "query-id\tcorpus-id\tscore\n1\t9\thigh\n", "'high' is no number"),
+        ("qrels.tsv", "query-id\tcorpus-id\tscore\n1\t9\t0.5\n", "row 0: score '0.5' is no whole"),
+        ("qrels.tsv", "query-id\tcorpus-id\tscore\n1\t9\tnan\n", "row 0: score 'nan' is no whole"),
         ("qrels.tsv", "query\tdoc\n1\t9\n", "no column 'query-id'.*it has: query, doc"),
         (
             "corpus.jsonl",

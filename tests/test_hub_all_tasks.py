@@ -16,35 +16,12 @@ from typing import Any
 
 import pytest
 import tiny_suite
+import yaml
+from hub_tasks import TASKS
 
-SIB = "acm_Arab, acq_Arab, aeb_Arab, ajp_Arab, apc_Arab, ars_Arab, ary_Arab, arz_Arab, eng_Latn"
-TASKS = {
-    "AJGT.v2": "",
-    "AmazonCounterfactualClassification": "hf_subsets: [en]",
-    "AskUbuntuDupQuestions": "",
-    "BIOSSES": "",
-    "Banking77Classification": "",
-    "MLQARetrieval": "hf_subsets: [ara-ara, ara-eng, eng-ara], split: validation",
-    "MassiveIntentClassification": "hf_subsets: [ar, en]",
-    "NTREXBitextMining": "hf_subsets: [arb_Arab-eng_Latn, eng_Latn-arb_Arab]",
-    "NamaaMrTydiReranking": "",
-    "RestaurantReviewSentimentClassification.v2": "",
-    "SIB200ClusteringS2S": f"hf_subsets: [{SIB}]",
-    "STS12": "",
-    "STS13": "",
-    "STS17": "hf_subsets: [ar-ar, en-ar, en-en, es-es]",
-    "STSBenchmark": "",
-    "SciFact": "",
-    "SummEvalSummarization.v2": "",
-    "Tatoeba": "hf_subsets: [ara-eng, arz-eng]",
-    "TweetSentimentExtractionClassification": "",
-    "TwentyNewsgroupsClustering.v2": "",
-    "XNLI": "hf_subsets: [ar, en]",
-    "XQuADRetrieval": "hf_subsets: [ar, en], split: validation",
-}
 MODELS = ("package:wordllama-256", "package:wordllama-64", "package:glove-50d")
 RANDOM = "mteb/baseline-random-encoder"
-POOL = "{max_items: 60, bm25_top: 10, max_relevant: 20, random_documents: 60, seed: 0}"
+POOL = {"max_items": 60, "bm25_top": 10, "max_relevant": 20, "random_documents": 60, "seed": 0}
 STAGES = ("suites", "pools", "embeddings", "outcomes")
 KILLED = ("BIOSSES", "Tatoeba", "XQuADRetrieval")
 KILLS = 10
@@ -52,11 +29,14 @@ KILLS = 10
 
 def suite_text(name: str, tasks: tuple[str, ...], models: tuple[str, ...]) -> str:
     """The suite file of some of the tasks."""
-    lines = [f"name: {name}", "tasks:"]
-    lines += [f"  - {{task: {task}, {TASKS[task]}}}".replace(", }", "}") for task in tasks]
-    lines += ["k: 10", f"pool: {POOL}", "models:"]
-    lines += [f'  - {{name: "{m}", family: "{m.split("-")[0]}"}}' for m in models]
-    return "\n".join(lines) + "\n"
+    document = {
+        "name": name,
+        "tasks": [{"task": task, **TASKS[task]} for task in tasks],
+        "k": 10,
+        "pool": POOL,
+        "models": [{"name": m, "family": m.split("-")[0]} for m in models],
+    }
+    return yaml.safe_dump(document, sort_keys=False)
 
 
 def new_home(root: Path, *suite: Any) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
 import importlib.util
 import json
 from collections.abc import Callable, Collection
@@ -144,8 +145,9 @@ def _loader(
             if isinstance(error, ImportError) and settings.backend != "torch":
                 raise ValueError(
                     f"backend {settings.backend!r} of model {spec.name!r} does not go with the "
-                    f"installed transformers ({error}): choose backend torch, or install the "
-                    f"versions that `sentence-transformers[{settings.backend}]` asks for"
+                    f"installed transformers ({error}): `pip install "
+                    f"'{_requirement(settings.backend)}'`, or choose backend torch"
+                    f"{_NOTES[settings.backend]}"
                 ) from error
             error.add_note(f"while loading model {spec.name!r}")
             raise
@@ -155,14 +157,39 @@ def _loader(
 
 def _require_backend(spec: ModelSpec, settings: EncodingSettings) -> None:
     """sentence-transformers says it too, but after minutes of loading, and as no ValueError."""
-    needs = {"onnx": ("optimum", "onnxruntime"), "openvino": ("optimum", "openvino")}
-    absent = [m for m in needs.get(settings.backend, ()) if importlib.util.find_spec(m) is None]
+    extra = settings.backend
+    absent = [name for name, module in _BACKENDS.get(extra, {}).items() if not _has(module)]
     if absent:
-        extra = settings.backend
         raise ValueError(
-            f"backend {settings.backend!r} of model {spec.name!r} needs {' and '.join(absent)}, "
-            f"not installed here: `pip install 'sentence-transformers[{extra}]'`, or choose torch"
+            f"backend {extra!r} of model {spec.name!r} needs {' and '.join(absent)}, not installed "
+            f"here: `pip install '{_requirement(extra)}'`, or choose backend torch{_NOTES[extra]}"
         )
+
+
+_BACKENDS = {
+    "onnx": {"optimum-onnx": "optimum.onnxruntime", "onnxruntime": "onnxruntime"},
+    "openvino": {"optimum-intel": "optimum.intel", "openvino": "openvino"},
+}
+"""Packages of each backend, and a module of each package."""
+
+
+def _has(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # not even the package that it is a part of
+        return False
+
+
+def _requirement(extra: str) -> str:
+    """What brings a backend; pinned, for pip would take an old sentence-transformers for it."""
+    return f"sentence-transformers[{extra}]=={importlib.metadata.version('sentence-transformers')}"
+
+
+_NOTES = {
+    "onnx": ". If pip finds no versions that go together (optimum-onnx 0.1 needs transformers 4, "
+    "sentence-transformers 6 needs 5), openvino is the other way",
+    "openvino": "",
+}
 
 
 def _adjusted(

@@ -43,10 +43,16 @@ class EncodersResource(dg.ConfigurableResource):
     backend: str = "torch"
 
     def get_settings(self) -> EncodingSettings:
-        """Return the settings."""
-        return EncodingSettings(
-            batch_size=self.batch_size, device=self.device, dtype=self.dtype, backend=self.backend
-        )
+        """Return the settings.
+
+        Raises:
+            ValueError: one is not allowed; says what is, and where it comes from.
+        """
+        try:
+            return EncodingSettings(self.batch_size, self.device, self.dtype, self.backend)
+        except ValueError as error:
+            names = "MTEBLITE_BATCH_SIZE, MTEBLITE_DTYPE and MTEBLITE_BACKEND"
+            raise ValueError(f"{error} (set by {names})") from error
 
 
 class ResultsSourceResource(dg.ConfigurableResource):
@@ -66,7 +72,7 @@ def default_resources() -> dict[str, Any]:
         "warehouse": WarehouseResource(),
         "task_source": TaskSourceResource(),
         "encoders": EncodersResource(
-            batch_size=int(environment("MTEBLITE_BATCH_SIZE").get_value("32") or 32),
+            batch_size=_whole_number("MTEBLITE_BATCH_SIZE", 32),
             device=environment("MTEBLITE_DEVICE").get_value(None),
             dtype=environment("MTEBLITE_DTYPE").get_value(None),
             backend=environment("MTEBLITE_BACKEND").get_value("torch") or "torch",
@@ -75,6 +81,13 @@ def default_resources() -> dict[str, Any]:
             official_scores=environment("MTEBLITE_OFFICIAL_SCORES").get_value(None)
         ),
     }
+
+
+def _whole_number(variable: str, default: int) -> int:
+    given = dg.EnvVar(variable).get_value("") or str(default)
+    if not given.isdigit():
+        raise ValueError(f"{variable} is {given!r}; expected a whole number, such as {default}")
+    return int(given)
 
 
 def workbench_of(resources: Any) -> Workbench:

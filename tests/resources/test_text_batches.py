@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -143,17 +144,86 @@ def test_half_precision_has_its_own_address_and_stays_near(
     assert not np.array_equal(half, whole)
 
 
-@pytest.mark.parametrize("backend", ["onnx", "openvino"])
-def test_backend_that_is_not_installed_names_its_extra(
-    tmp_path: Path, static_folder: Callable[..., Path], backend: str,
+@pytest.mark.parametrize(
+    ("backend", "packages"),
+    [("onnx", "optimum-onnx and onnxruntime"), ("openvino", "optimum-intel and openvino")],
+)
+def test_backend_that_is_not_installed_names_packages_and_their_command(
+    tmp_path: Path, static_folder: Callable[..., Path], backend: str, packages: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     import importlib.util
+    from importlib.metadata import version
 
-    find = importlib.util.find_spec
+    find, absent = importlib.util.find_spec, ("optimum", "onnxruntime", "openvino")
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *a: None if name == "optimum" else find(name, *a)
+        importlib.util, "find_spec", lambda n, *a: None if n.startswith(absent) else find(n, *a)
     )
     encoder = opened(tmp_path, static_folder(tmp_path / "static"), backend=backend)
-    with pytest.raises(ValueError, match=rf"sentence-transformers\[{backend}\]"):
+    with pytest.raises(ValueError, match="choose backend torch") as caught:
         encoder.vectors(["word1"], SimpleNamespace(name="Task", type="STS"))
+    said = str(caught.value)
+    assert f"backend '{backend}' of model 'm' needs {packages}, not installed" in said
+    # not without the version: pip would go back to a sentence-transformers that is too old
+    own = version("sentence-transformers")
+    assert f"`pip install 'sentence-transformers[{backend}]=={own}'`" in said
+    assert ("openvino is the other way" in said) == (backend == "onnx")
+
+
+@pytest.mark.parametrize("holds", ["nothing", "what breaks"])
+def test_half_a_backend_is_told_as_well(
+    tmp_path: Path, bert_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, holds: str
+) -> None:
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    package = tmp_path / "packages/optimum"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    if holds == "what breaks":  # as with a transformers that it is not made for
+        (package / "onnxruntime.py").write_text("from transformers import gone_for_good\n")
+    monkeypatch.syspath_prepend(package.parent)
+    for name in ("optimum", "optimum.onnxruntime"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    encoder = opened(tmp_path, bert_folder(tmp_path / "bert"), backend="onnx")
+    told = "needs optimum-onnx, not installed" if holds == "nothing" else "does not go with the"
+    with pytest.raises(ValueError, match=rf"{told}[\s\S]*sentence-transformers\[onnx\]=="):
+        encoder.vectors(["word1"], SimpleNamespace(name="Task", type="STS"))
+
+
+def test_openvino_gives_the_vectors_of_torch(
+    tmp_path: Path, bert_folder: Callable[..., Path], tiny_tasks: Any
+) -> None:
+    pytest.importorskip("optimum.intel.openvino", reason="OpenVINO is not installed")
+    folder, task = bert_folder(tmp_path / "bert"), tiny_tasks.sts.metadata
+    whole = opened(tmp_path, folder).vectors(TEXTS, task)
+    encoder = opened(tmp_path, folder, backend="openvino", device="cpu")
+    np.testing.assert_allclose(encoder.vectors(TEXTS, task), whole, atol=1e-3)
+    assert encoder.counts.encoded == len(set(TEXTS)), "vectors of torch were taken for its own"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("MTEBLITE_BACKEND", "tensorrt", r"backend is 'tensorrt'; allowed: .*'onnx'.*BACKEND"),
+        ("MTEBLITE_DTYPE", "int8", "dtype is 'int8'; allowed: .*'bfloat16'.*MTEBLITE_DTYPE"),
+        ("MTEBLITE_BATCH_SIZE", "many", "MTEBLITE_BATCH_SIZE is 'many'; expected a whole number"),
+        ("MTEBLITE_BATCH_SIZE", "0", "batch_size 0 .*must be positive"),
+    ],
+)
+def test_settings_of_the_environment_are_checked_by_name(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, message: str
+) -> None:
+    from mteblite_resources.resources import default_resources
+
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ValueError, match=message):
+        default_resources()["encoders"].get_settings()
+
+
+def test_the_environment_chooses_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mteblite_resources.resources import default_resources
+
+    monkeypatch.setenv("MTEBLITE_BACKEND", "openvino")
+    monkeypatch.setenv("MTEBLITE_BATCH_SIZE", "8")
+    settings = default_resources()["encoders"].get_settings()
+    assert (settings.backend, settings.batch_size) == ("openvino", 8)
+    assert settings.numerics == "openvino", "its vectors are no vectors of torch"

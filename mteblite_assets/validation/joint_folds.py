@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from mteblite_assets.calibrations.estimator import legal_range
-from mteblite_assets.calibrations.joint import JOINT_LAYERS, JointData, JointPrediction
+from mteblite_assets.calibrations.joint import JOINT_LAYERS, JointData, JointLayer, JointPrediction
 from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.validation.cross_task import cross_task_layer
 from mteblite_assets.validation.folds import Fold, family_by_model
 from mteblite_assets.validation.refit import TaskRefits
 from mteblite_assets.validation.targets import macro_weights
@@ -47,7 +48,7 @@ class JointFolds:
 
     Attributes:
         evidences: the suite's tasks.
-        choices: variants with a joint calibration.
+        choices: variants with a joint calibration, and the baseline `cross_task/blup`.
         public: full scores of further models.
     """
 
@@ -67,7 +68,6 @@ class JointFolds:
         if train.sum() < min_training:
             return
         for choice in self.choices:
-            assert isinstance(choice, Variant)
             key = (fold.name, _body(choice), task.evidence.task)
             if key not in self._starts:
                 self._starts[key] = self._wide(models, *task.start(train, choice))
@@ -80,18 +80,19 @@ class JointFolds:
             block
             for fold in self._folds.values()
             for choice in self.choices
-            if isinstance(choice, Variant)
             for block in self._fold(fold, choice)
         ]
 
-    def training(self, fold: Fold, choice: Variant) -> tuple[list[str], JointData]:
+    def training(self, fold: Fold, choice: Variant | Baseline) -> tuple[list[str], JointData]:
         """Return the tasks that a fold has training models for, and what these teach."""
         tasks = self._known_tasks(fold, choice)
         train = np.array([fold.trains(m) for m in self._models])
         taught = np.column_stack([self._starts[fold.name, _body(choice), t][1] for t in tasks])
         return tasks, self._data(fold, tasks, train, taught[train])
 
-    def held_out(self, fold: Fold, choice: Variant) -> tuple[list[str], np.ndarray, np.ndarray]:
+    def held_out(
+        self, fold: Fold, choice: Variant | Baseline
+    ) -> tuple[list[str], np.ndarray, np.ndarray]:
         """Return names, estimates and full scores (n_models, n_tasks) of a fold's models."""
         tasks = self._known_tasks(fold, choice)
         rows = np.array([m in fold.held_out for m in self._models])
@@ -100,16 +101,16 @@ class JointFolds:
         models = [m for m, h in zip(self._models, rows, strict=True) if h]
         return models, starts[rows], self._scores[np.ix_(rows, place)]
 
-    def _known_tasks(self, fold: Fold, choice: Variant) -> list[str]:
+    def _known_tasks(self, fold: Fold, choice: Variant | Baseline) -> list[str]:
         return [t for t in self._tasks if (fold.name, _body(choice), t) in self._starts]
 
-    def _fold(self, fold: Fold, choice: Variant) -> list[pd.DataFrame]:
+    def _fold(self, fold: Fold, choice: Variant | Baseline) -> list[pd.DataFrame]:
         """The rows of one variant in one fold."""
         if not self._known_tasks(fold, choice):
             return []
         tasks, data = self.training(fold, choice)
         names, estimates, actual = self.held_out(fold, choice)
-        found = JOINT_LAYERS[choice.calibration](data, estimates)
+        found = _layer(choice)(data, estimates)
         self.predictions[fold.name, str(choice)] = found
         bounds = np.array([legal_range(self._types[t]) for t in tasks])
         predicted = np.clip(found.mean, bounds[:, 0], bounds[:, 1])
@@ -169,6 +170,10 @@ class JointFolds:
         )
 
 
-def _body(choice: Variant) -> str:
+def _layer(choice: Variant | Baseline) -> JointLayer:
+    return cross_task_layer if isinstance(choice, Baseline) else JOINT_LAYERS[choice.calibration]
+
+
+def _body(choice: Variant | Baseline) -> str:
     """A variant's name without its calibration: variants that differ in it alone share a start."""
     return str(choice).partition("+")[0]

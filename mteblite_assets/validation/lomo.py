@@ -8,7 +8,7 @@ MTEB-lite method section 5; `method.md` 3.11. `nested.py` chooses the variant in
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from mteblite_assets.outcomes.scoring import set_statistic
 from mteblite_assets.validation.folds import Fold, family_by_model, make_folds, mean_scores
 from mteblite_assets.validation.joint_folds import JointFolds, PublicScores
 from mteblite_assets.validation.refit import TaskRefits
-from mteblite_assets.validation.variants import Baseline, draw_name, parse_variant
+from mteblite_assets.validation.variants import COMPARED, Baseline, draw_name, parse_variant
 
 MIN_TRAINING_MODELS = 2
 """With fewer training models of a task in a fold, the task has no prediction there."""
@@ -42,6 +42,9 @@ class Settings:
         statistic: the official set statistic.
         response_model: see `fit_items`.
         random_draws: draws of `random/mean`; each is a variant name of its own, see `draw_name`.
+        token_costs: by task, (n_items,) tokens of each pool item in order of item_id, for
+            `same_token/mean`; tasks without count texts by type.
+        compared: variant whose selection sets the budget of `same_token/mean`.
     """
 
     k_by_task: Mapping[str, int]
@@ -50,6 +53,8 @@ class Settings:
     statistic: Statistic = set_statistic
     response_model: str = "auto"
     random_draws: int = 50
+    token_costs: Mapping[str, np.ndarray] = field(default_factory=dict)
+    compared: Variant = COMPARED
 
 
 def predict_held_out(
@@ -65,6 +70,8 @@ def predict_held_out(
     statistic: Statistic = set_statistic,
     response_model: str = "auto",
     random_draws: int = 50,
+    token_costs: Mapping[str, np.ndarray] | None = None,
+    compared: Variant = COMPARED,
 ) -> pd.DataFrame:
     """Predict every reference model without itself and its family (or without itself).
 
@@ -80,6 +87,8 @@ def predict_held_out(
         statistic: the official set statistic.
         response_model: see `fit_items`.
         random_draws: draws of `random/mean`; each is a variant name of its own, see `draw_name`.
+        token_costs: by task, (n_items,) tokens of each item, see `Settings`.
+        compared: variant whose selection sets the budget of `same_token/mean`.
 
     Returns:
         COLUMNS; one row per variant, fold, task and held-out model with a full score and
@@ -94,7 +103,8 @@ def predict_held_out(
     check_suite(evidences, choices, k_by_task)
     families = family_by_model(evidences)
     folds = make_folds(protocol, families, mean_scores(evidences))
-    settings = Settings(k_by_task, seed, public, statistic, response_model, random_draws)
+    options = (public, statistic, response_model, random_draws, token_costs or {}, compared)
+    settings = Settings(k_by_task, seed, *options)
     shared = {} if refits is None else refits
     frame = predict_folds(evidences, choices, folds, settings, shared, progress)
     return ordered(frame.assign(protocol=protocol))
@@ -145,7 +155,7 @@ def ordered(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _is_joint(choice: Variant | Baseline) -> bool:
-    return isinstance(choice, Variant) and choice.calibration in JOINT
+    return choice.joint if isinstance(choice, Baseline) else choice.calibration in JOINT
 
 
 def refits_of(evidence: TaskEvidence, settings: Settings) -> TaskRefits:
@@ -157,6 +167,8 @@ def refits_of(evidence: TaskEvidence, settings: Settings) -> TaskRefits:
         statistic=settings.statistic,
         response_model=settings.response_model,
         random_draws=settings.random_draws,
+        token_costs=settings.token_costs.get(evidence.task),
+        compared=settings.compared,
     )
 
 

@@ -16,7 +16,7 @@ from mteblite_assets.calibrations.cross_fitted_task import statistics_of
 from mteblite_assets.calibrations.cross_fitting import cross_fitted
 from mteblite_assets.calibrations.estimator import legal_range
 from mteblite_assets.calibrations.levels import CROSS_FITTED, JOINT, starting_line
-from mteblite_assets.calibrations.linear import find_calibration, fit_lines
+from mteblite_assets.calibrations.linear import find_calibration, fit_lines, fit_offset
 from mteblite_assets.calibrations.mean import weighted_mean
 from mteblite_assets.calibrations.registry import (
     SET_STATISTIC,
@@ -27,9 +27,11 @@ from mteblite_assets.calibrations.training_fit import TrainingFit
 from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.item_parameters.evidence import TaskEvidence
 from mteblite_assets.seeds import generator
+from mteblite_assets.selections.item_costs import item_costs
 from mteblite_assets.selections.random_items import draw
 from mteblite_assets.selections.selector import pool_weights
-from mteblite_assets.validation.variants import Baseline
+from mteblite_assets.validation.same_token import same_token_draws
+from mteblite_assets.validation.variants import COMPARED, CROSS_TASK, Baseline
 
 
 @dataclass
@@ -42,7 +44,9 @@ class TaskRefits:
         seed: enters every random draw.
         statistic: the official set statistic.
         response_model: see `fit_items`.
-        random_draws: draws of the random baseline.
+        random_draws: draws of the random baselines.
+        token_costs: (n_items,) tokens of each item; None = texts by task type.
+        compared: variant whose selection sets the budget of `same_token`.
     """
 
     evidence: TaskEvidence
@@ -51,10 +55,13 @@ class TaskRefits:
     statistic: Statistic
     response_model: str = "auto"
     random_draws: int = 50
+    token_costs: np.ndarray | None = None
+    compared: Variant = COMPARED
     _done: dict[tuple[bytes, str], np.ndarray] = field(default_factory=dict, repr=False)
     _estimates: dict[tuple[bytes, str, str], np.ndarray] = field(default_factory=dict, repr=False)
     _fits: dict[bytes, TrainingFit] = field(default_factory=dict, repr=False)
     _statistics: dict[bytes, np.ndarray] = field(default_factory=dict, repr=False)
+    _paid: dict[float, np.ndarray] = field(default_factory=dict, repr=False)
 
     def predict(self, train: np.ndarray, choice: Variant | Baseline) -> np.ndarray:
         """Predict the full scores of all models from what the training models teach.
@@ -69,10 +76,10 @@ class TaskRefits:
             where an estimate is undefined.
         """
         if isinstance(choice, Baseline):
-            raw = self._pool if choice.source == "pool" else self._random
             key = (train.tobytes(), f"{choice}")
             if key not in self._done:
-                self._done[key] = self._calibrate(raw, train, choice.calibration)
+                calibration = "offset" if choice.joint else choice.calibration
+                self._done[key] = self._calibrate(self._baseline(train, choice), train, calibration)
             return self._done[key]
         return self.predict_many(train, [choice])[str(choice)]
 
@@ -106,18 +113,23 @@ class TaskRefits:
         """Drop fits and selections, which are large; estimates stay remembered."""
         self._fits.clear()
 
-    def start(self, train: np.ndarray, choice: Variant) -> tuple[np.ndarray, np.ndarray]:
+    def start(self, train: np.ndarray, choice: Variant | Baseline) -> tuple[np.ndarray, np.ndarray]:
         """Return what a joint calibration starts from, not clipped.
 
         Args:
             train: (n_models,) mask.
-            choice: variant; its own calibration plays no part.
+            choice: variant, its own calibration plays no part; or the baseline `cross_task`,
+                which starts from whole pools.
 
         Returns:
             Estimates of all models (n_models,), on the scale of full scores by a cross-fitted
             offset or inverted line, and the cross-fitted ones of the training models, moved alike
             (n_models,), NaN elsewhere.
         """
+        if isinstance(choice, Baseline):
+            pool = self._pool[0]
+            moved = fit_offset(pool[train], self.evidence.full_scores[train]).apply(pool)
+            return moved, np.where(train, moved, np.nan)
         selection, estimator, _ = self._parts(train, choice)
         taught = self.cross_fitted(train, selection, estimator)
         if not np.isfinite(taught[train]).any():
@@ -190,6 +202,12 @@ class TaskRefits:
             )
         return np.clip(calibrated, *legal_range(self.evidence.task_type))
 
+    def _baseline(self, train: np.ndarray, choice: Baseline) -> np.ndarray:
+        """(n_draws, n_models) raw estimates of a baseline."""
+        if choice.source in ("pool", CROSS_TASK):
+            return self._pool
+        return self._random if choice.source == "random" else self._same_token(train)
+
     @cached_property
     def _pool(self) -> np.ndarray:
         """(1, n_models) scores on the whole pool."""
@@ -198,12 +216,33 @@ class TaskRefits:
     @cached_property
     def _random(self) -> np.ndarray:
         """(n_draws, n_models) raw estimates of uniform random selections."""
+        n_items = len(self.evidence.items)
+        k = min(self.k, n_items)
+        keys = (self.seed, self.evidence.task, "random baseline", k)
+        return self._means_of(
+            [draw(n_items, k, generator(*keys, d)) for d in range(self.random_draws)]
+        )
+
+    def _same_token(self, train: np.ndarray) -> np.ndarray:
+        """(n_draws, n_models) raw estimates of random selections that cost what the other does."""
+        n_items = len(self.evidence.items)
+        costs = item_costs(self.evidence.task_type, n_items, self.token_costs)
+        if np.ptp(costs) == 0.0:
+            budget = float(costs[0] * min(self.k, n_items))
+        else:
+            chosen = self._fit(train).select(self.compared.selection(self.evidence.kind))[1]
+            budget = float(costs[chosen].sum())
+        if budget not in self._paid:
+            keys = (self.seed, self.evidence.task, "same-token baseline")
+            draws = same_token_draws(costs, budget, keys, self.random_draws)
+            self._paid[budget] = self._means_of(draws)
+        return self._paid[budget]
+
+    def _means_of(self, draws: Sequence[np.ndarray]) -> np.ndarray:
+        """(n_draws, n_models) means, or set statistics, on each draw's items."""
         evidence, mass = self.evidence, pool_weights(self.evidence)
-        k = min(self.k, len(mass))
         rows: list[np.ndarray] = []
-        for number in range(self.random_draws):
-            rng = generator(self.seed, evidence.task, "random baseline", k, number)
-            chosen = draw(len(mass), k, rng)
+        for chosen in draws:
             weights = mass[chosen] / mass[chosen].sum()
             if evidence.kind == "per_item":
                 rows.append(weighted_mean(evidence.outcomes[:, chosen], weights))

@@ -1,9 +1,15 @@
 """Variants and baselines that validation compares, by name.
 
-A variant is `<selection>/<estimator>/<set selection>`; baselines are `random/mean` (uniform random
-items, one entry per draw) and `pool/mean` (the whole pool's score: the error of pool against full
-task, which no selection can undercut). Everything is calibrated per task like the variants;
-`+none` (`pool/mean+none`) is the same uncalibrated, `+offset` shifted only.
+A variant is `<selection>/<estimator>/<set selection>`. Baselines:
+
+- `random/mean`: K uniform random items, one entry per draw;
+- `same_token/mean`: random items for the tokens (or texts) that a compared selection costs;
+- `pool/mean`: the whole pool's score: the error of pool against full task, which no selection can
+  undercut;
+- `cross_task/blup`: no item of the task at all, predicted from the model's other tasks.
+
+The first three are calibrated per task like the variants; `+none` (`pool/mean+none`) is the same
+uncalibrated, `+offset` shifted only.
 """
 
 from __future__ import annotations
@@ -21,17 +27,26 @@ DRAW_MARK = "#"
 
 @dataclass(frozen=True)
 class Baseline:
-    """Something to beat: `random/mean` or `pool/mean`, with a calibration."""
+    """Something to beat: a name in BASELINE_SOURCES, with a calibration."""
 
     source: str
     calibration: str = "linear"
 
     def __str__(self) -> str:
-        name = f"{self.source}/mean"
+        name = f"{self.source}/{BASELINE_SOURCES[self.source]}"
         return name if self.calibration == "linear" else f"{name}+{self.calibration}"
 
+    @property
+    def joint(self) -> bool:
+        """Whether it needs all tasks of a fold at once."""
+        return self.source == CROSS_TASK
 
-BASELINE_SOURCES = ("random", "pool")
+
+CROSS_TASK = "cross_task"
+BASELINE_SOURCES = {"random": "mean", "pool": "mean", "same_token": "mean", CROSS_TASK: "blup"}
+"""Baseline -> its estimator."""
+COMPARED = Variant("anchor", "mean", "anchorset")
+"""The selection whose cost `same_token` gets, unless told otherwise: the published one."""
 SEED_VARIANTS: tuple[Variant, ...] = tuple(
     Variant(*parts)
     for parts in product(("anchor", "fisher"), ("mean", "pirt", "gp"), ("strat", "anchorset"))
@@ -44,6 +59,8 @@ BASELINES: tuple[Baseline, ...] = (
     Baseline("random", "none"),
     Baseline("pool"),
     Baseline("pool", "none"),
+    Baseline("same_token"),
+    Baseline(CROSS_TASK),
 )
 
 
@@ -65,7 +82,9 @@ def parse_variant(text: str) -> Variant | Baseline:
     """
     body, _, calibration = text.partition("+")
     source, _, rest = body.partition("/")
-    if rest == "mean" and source in BASELINE_SOURCES:
+    if BASELINE_SOURCES.get(source) == rest:
+        if source == CROSS_TASK and calibration:
+            raise ValueError(f"baseline {body!r} takes no calibration, got {calibration!r}")
         find_calibration(calibration or "linear")
         return Baseline(source, calibration or "linear")
     return Variant.parse(text)

@@ -102,7 +102,8 @@ def test_every_model_is_predicted_once_per_variant_and_task(protocol):
     assert not frame.duplicated(["variant", "model", "task"]).any()
     n_models = len(evidences[0].models)
     assert (frame.groupby(["variant", "task"]).size() == n_models).all()
-    names = {str(v) for v in ALL} | {f"random/mean{c}#0{d}" for c in ("", "+none") for d in (1, 2)}
+    drawn = ("random/mean", "random/mean+none", "same_token/mean")
+    names = {str(v) for v in ALL} | {f"{name}#0{d}" for name in drawn for d in (1, 2)}
     assert set(frame["variant"]) == names
     assert frame["predicted"].between(-1, 1).all()
     actual = frame.drop_duplicates(["model", "task"]).set_index(["task", "model"])["actual"]

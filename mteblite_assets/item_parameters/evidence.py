@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,6 +42,7 @@ class TaskEvidence:
     full_scores: np.ndarray
     pool_scores: np.ndarray
     observations: tuple[np.ndarray, ...] | None = None
+    _of_items: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         n_models, n_items = len(self.models), len(self.items)
@@ -66,7 +69,7 @@ class TaskEvidence:
     def only_models(self, keep: np.ndarray) -> TaskEvidence:
         """Return the evidence restricted to the models where the boolean mask is true."""
         rows = np.flatnonzero(keep)
-        return TaskEvidence(
+        found = TaskEvidence(
             task=self.task,
             task_type=self.task_type,
             kind=self.kind,
@@ -80,3 +83,15 @@ class TaskEvidence:
             if self.observations is None
             else tuple(self.observations[i] for i in rows),
         )
+        # The items are the same, and so is what follows from them.
+        object.__setattr__(found, "_of_items", self._of_items)
+        return found
+
+    def of_items(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return what `make` computes from `items` and the task type alone; made once.
+
+        Validation restricts the same items to hundreds of sets of models.
+        """
+        if name not in self._of_items:
+            self._of_items[name] = make()
+        return self._of_items[name]

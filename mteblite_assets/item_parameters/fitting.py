@@ -113,7 +113,7 @@ def fit_items(
     parameters = RESPONSE_MODELS[name].fit(ability.theta, reference.outcomes, weights[keep])
     return ItemFit(
         response_model=name,
-        item_ids=tuple(evidence.items["item_id"]),
+        item_ids=evidence.of_items("item_ids", lambda: tuple(evidence.items["item_id"].tolist())),
         models=reference.models,
         parameters=parameters,
         ability=ability,

@@ -9,23 +9,15 @@ as common terms are only looked up. Compiled code is kept in numba's cache besid
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-import numba
 import numpy as np
 
+from mteblite_assets.compiling import compiled
 from mteblite_assets.pools.bm25_search import BLOCK, SLACK, Found, Postings, Query
 
 READ_PER_LOOK_UP = 40
 """Postings that are read in a row in the time of one look-up, which misses the cache."""
-
-
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    try:
-        return numba.njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # neither this folder nor the user's can be written: compile every time
-        return numba.njit(nogil=True)(function)
 
 
 def search_all(postings: Postings, queries: Sequence[Query], number: int) -> list[Found]:
@@ -38,7 +30,7 @@ def search_all(postings: Postings, queries: Sequence[Query], number: int) -> lis
     return [(rows[a:z], scores[a:z]) for a, z in zip(firsts, ends.tolist(), strict=False)]
 
 
-@_compiled
+@compiled
 def _search_all(
     starts, documents, scores, limits, blocks, frequent, n, bounds, terms, repeats, number
 ):
@@ -70,7 +62,7 @@ def _search_all(
     return ends, out_rows[:used], out_scores[:used]
 
 
-@_compiled
+@compiled
 def _collect(lists, terms, repeats, total, rows, heap):
     """Sum up a query; return (documents that may be among the best, all touched), in `rows`."""
     starts, documents, scores, limits, _, _ = lists
@@ -95,7 +87,7 @@ def _collect(lists, terms, repeats, total, rows, heap):
     return seen, seen
 
 
-@_compiled
+@compiled
 def _look_up(lists, terms, repeats, rest, total, rows, heap, seen):
     """Add further terms to the documents found; move those that may win to the front.
 
@@ -131,7 +123,7 @@ def _look_up(lists, terms, repeats, rest, total, rows, heap, seen):
     return found
 
 
-@_compiled
+@compiled
 def _score(lists, term, row):
     """Return what a term adds to a document, 0 without it."""
     starts, documents, scores, _, blocks, frequent = lists
@@ -151,7 +143,7 @@ def _score(lists, term, row):
     return np.float32(0)
 
 
-@_compiled
+@compiled
 def _keep_largest(heap, count, value):
     """Put value number `count` into a heap of the largest values, the least of them first."""
     if count >= len(heap) and value <= heap[0]:

@@ -18,5 +18,11 @@ Selector = Callable[[TaskEvidence, ItemFit, int, np.random.Generator], Selected]
 
 def pool_weights(evidence: TaskEvidence) -> np.ndarray:
     """Return the pool weights (n_items,), normalised to 1."""
+    return np.asarray(evidence.of_items("pool_weights", lambda: _normalised(evidence)))
+
+
+def _normalised(evidence: TaskEvidence) -> np.ndarray:
     weights = evidence.items["pool_weight"].to_numpy(dtype=float)
-    return weights / weights.sum()
+    weights = weights / weights.sum()
+    weights.flags.writeable = False  # shared by all who ask
+    return weights

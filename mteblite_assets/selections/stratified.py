@@ -66,7 +66,9 @@ def label_quotas(
         by_label: False makes each cell one stratum.
     """
     mass = pool_weights(evidence)
-    labels = label_strata(evidence) if by_label else np.zeros(len(mass), dtype=int)
+    labels = np.zeros(len(mass), dtype=int)
+    if by_label:
+        labels = evidence.of_items("label_strata", lambda: label_strata(evidence))
     found: list[tuple[np.ndarray, int, float]] = []
     for members, quota in cell_quotas(evidence, k, rng):
         groups = [members[labels[members] == label] for label in np.unique(labels[members])]
@@ -91,7 +93,7 @@ def cell_quotas(
 
     A set statistic is computed within each cell, so a cell needs several items or none.
     """
-    of_item = cells(evidence.items)
+    of_item = evidence.of_items("cells", lambda: cells(evidence.items))
     members = [np.flatnonzero(of_item == cell) for cell in range(of_item.max() + 1)]
     members = _few(members, affordable(len(members), k), k, rng)
     mass = pool_weights(evidence)

@@ -16,6 +16,7 @@ from mteblite_assets.validation.cross_task import cross_task_layer
 from mteblite_assets.validation.folds import Fold, family_by_model
 from mteblite_assets.validation.refit import TaskRefits
 from mteblite_assets.validation.targets import macro_weights
+from mteblite_assets.validation.threads import in_threads
 from mteblite_assets.validation.variants import Baseline
 
 MIN_PUBLIC_TASKS = 2
@@ -72,16 +73,16 @@ class JointFolds:
             if key not in self._starts:
                 self._starts[key] = self._wide(models, *task.start(train, choice))
 
-    def predict(self) -> list[pd.DataFrame]:
-        """Return the rows of all folds and variants."""
+    def predict(self, workers: int | None = None) -> list[pd.DataFrame]:
+        """Return the rows of all folds and variants; `workers` threads share the folds."""
         if not self.choices:
             return []
-        return [
-            block
-            for fold in self._folds.values()
-            for choice in self.choices
-            for block in self._fold(fold, choice)
-        ]
+
+        def of_fold(fold: Fold) -> list[pd.DataFrame]:
+            return [block for choice in self.choices for block in self._fold(fold, choice)]
+
+        found = in_threads(of_fold, list(self._folds.values()), workers)
+        return [block for blocks in found for block in blocks]
 
     def training(self, fold: Fold, choice: Variant | Baseline) -> tuple[list[str], JointData]:
         """Return the tasks that a fold has training models for, and what these teach."""

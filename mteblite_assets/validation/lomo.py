@@ -22,6 +22,7 @@ from mteblite_assets.outcomes.scoring import set_statistic
 from mteblite_assets.validation.folds import Fold, family_by_model, make_folds, mean_scores
 from mteblite_assets.validation.joint_folds import JointFolds, PublicScores
 from mteblite_assets.validation.refit import TaskRefits
+from mteblite_assets.validation.threads import in_threads
 from mteblite_assets.validation.variants import COMPARED, Baseline, draw_name, parse_variant
 
 MIN_TRAINING_MODELS = 2
@@ -45,6 +46,7 @@ class Settings:
         token_costs: by task, (n_items,) tokens of each pool item in order of item_id, for
             `same_token/mean`; tasks without count texts by type.
         compared: variant whose selection sets the budget of `same_token/mean`.
+        workers: threads that share the tasks; None = one per core, at most MAX_WORKERS.
     """
 
     k_by_task: Mapping[str, int]
@@ -55,6 +57,7 @@ class Settings:
     random_draws: int = 50
     token_costs: Mapping[str, np.ndarray] = field(default_factory=dict)
     compared: Variant = COMPARED
+    workers: int | None = None
 
 
 def predict_held_out(
@@ -72,6 +75,7 @@ def predict_held_out(
     random_draws: int = 50,
     token_costs: Mapping[str, np.ndarray] | None = None,
     compared: Variant = COMPARED,
+    workers: int | None = None,
 ) -> pd.DataFrame:
     """Predict every reference model without itself and its family (or without itself).
 
@@ -89,6 +93,7 @@ def predict_held_out(
         random_draws: draws of `random/mean`; each is a variant name of its own, see `draw_name`.
         token_costs: by task, (n_items,) tokens of each item, see `Settings`.
         compared: variant whose selection sets the budget of `same_token/mean`.
+        workers: threads that share the tasks; results do not depend on them.
 
     Returns:
         COLUMNS; one row per variant, fold, task and held-out model with a full score and
@@ -103,7 +108,15 @@ def predict_held_out(
     check_suite(evidences, choices, k_by_task)
     families = family_by_model(evidences)
     folds = make_folds(protocol, families, mean_scores(evidences))
-    options = (public, statistic, response_model, random_draws, token_costs or {}, compared)
+    options = (
+        public,
+        statistic,
+        response_model,
+        random_draws,
+        token_costs or {},
+        compared,
+        workers,
+    )
     settings = Settings(k_by_task, seed, *options)
     shared = {} if refits is None else refits
     frame = predict_folds(evidences, choices, folds, settings, shared, progress)
@@ -126,23 +139,29 @@ def predict_folds(
     """Return COLUMNS without `protocol`, unsorted, of any folds; see `predict_held_out`."""
     from threadpoolctl import threadpool_limits
 
-    blocks: list[pd.DataFrame] = []
     single = [c for c in choices if not _is_joint(c)]
     joint = JointFolds(evidences, [c for c in choices if _is_joint(c)], settings.public)
-    # On matrices this small, BLAS threads cost up to 20 times what they save.
+    for evidence in evidences:
+        refits.setdefault(evidence.task, refits_of(evidence, settings))
+
+    def of_task(task: str) -> list[Block]:
+        found = []
+        for fold in folds:
+            found += _predict_fold(refits[task], fold, single)
+            joint.add(refits[task], fold, MIN_TRAINING_MODELS)
+        refits[task].forget_fits()
+        return found
+
+    tasks = sorted(e.task for e in evidences)
+    blocks: list[Block] = []
+    # On matrices this small, BLAS threads cost up to 20 times what they save; tasks do not.
     with threadpool_limits(limits=1):
-        for done, evidence in enumerate(sorted(evidences, key=lambda e: e.task), 1):
-            task = refits.setdefault(evidence.task, refits_of(evidence, settings))
-            for fold in folds:
-                blocks += _predict_fold(task, fold, single)
-                joint.add(task, fold, MIN_TRAINING_MODELS)
-            task.forget_fits()
+        for done, found in enumerate(in_threads(of_task, tasks, settings.workers), 1):
+            blocks += found
             if progress is not None:
-                progress(done, len(evidences))
-        blocks += joint.predict()
-    if not blocks:
-        return pd.DataFrame(columns=COLUMNS[1:])
-    return pd.concat(blocks, ignore_index=True)
+                progress(done, len(tasks))
+        frames = [*_frames(blocks), *joint.predict(settings.workers)]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS[1:])
 
 
 def ordered(frame: pd.DataFrame) -> pd.DataFrame:
@@ -172,9 +191,13 @@ def refits_of(evidence: TaskEvidence, settings: Settings) -> TaskRefits:
     )
 
 
+Block = dict[str, np.ndarray]
+"""Columns of some rows."""
+
+
 def _predict_fold(
     task: TaskRefits, fold: Fold, choices: Sequence[Variant | Baseline]
-) -> list[pd.DataFrame]:
+) -> list[Block]:
     """The rows of one task in one fold."""
     evidence = task.evidence
     held_out = np.array([model in fold.held_out for model in evidence.models], dtype=bool)
@@ -189,18 +212,24 @@ def _predict_fold(
     block = np.concatenate(rows)
     models = np.array(evidence.models, dtype=object)[held_out]
     return [
-        pd.DataFrame(
-            {
-                "variant": np.repeat(np.array(names, dtype=object), len(models)),
-                "fold": fold.name,
-                "model": np.tile(models, len(names)),
-                "task": evidence.task,
-                "predicted": block.reshape(-1),
-                "actual": np.tile(evidence.full_scores[held_out], len(names)),
-                "n_train": int(train.sum()),
-            }
-        )
+        {
+            "variant": np.repeat(np.array(names, dtype=object), len(models)),
+            "fold": np.full(block.size, fold.name, dtype=object),
+            "model": np.tile(models, len(names)),
+            "task": np.full(block.size, evidence.task, dtype=object),
+            "predicted": block.reshape(-1),
+            "actual": np.tile(evidence.full_scores[held_out], len(names)),
+            "n_train": np.full(block.size, train.sum()),
+        }
     ]
+
+
+def _frames(blocks: Sequence[Block]) -> list[pd.DataFrame]:
+    """All blocks as one frame, if there are any: thousands of small frames cost more."""
+    if not blocks:
+        return []
+    names = list(blocks[0])
+    return [pd.DataFrame({name: np.concatenate([b[name] for b in blocks]) for name in names})]
 
 
 def _usable(evidence: TaskEvidence) -> TaskEvidence:

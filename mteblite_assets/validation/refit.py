@@ -192,7 +192,9 @@ class TaskRefits:
         trained = (raw if taught is None else taught)[:, train]
         if not np.isfinite(trained).any():
             return np.full(raw.shape, np.nan)
-        if method == "linear":
+        if method == "none":
+            calibrated = raw
+        elif method == "linear":
             slope, intercept = fit_lines(trained, scores)
             calibrated = slope[:, None] * raw + intercept[:, None]
         else:

@@ -220,3 +220,17 @@ def test_variant_names():
         assert parse_variant(str(variant)) == variant
     with pytest.raises(ValueError, match="has 2 parts"):
         parse_variant("best/mean")
+
+
+def test_threads_change_nothing_and_failures_come_through():
+    evidences = suite()
+    frames = [run(evidences, workers=workers) for workers in (1, 3)]
+    pd.testing.assert_frame_equal(*frames)
+    with pytest.raises(ValueError, match="at least 1 worker, got 0"):
+        run(evidences, workers=0)
+
+    def broken(*arguments):
+        raise ZeroDivisionError("statistic")
+
+    with pytest.raises(ZeroDivisionError, match="statistic"):
+        run(evidences, ["strat/mean/strat"], statistic=broken, workers=2)

@@ -12,7 +12,11 @@ import numpy as np
 
 from mteblite_assets.item_parameters import linear_gaussian
 from mteblite_assets.item_parameters.dispersion import dispersion, unit_variance
-from mteblite_assets.item_parameters.response_model import ItemParameters, ResponseModel
+from mteblite_assets.item_parameters.response_model import (
+    ItemParameters,
+    ResponseModel,
+    solve_each,
+)
 
 MAX_ITERATIONS = 50
 TOLERANCE = 1e-8
@@ -47,16 +51,14 @@ def ability(parameters: ItemParameters, outcomes: np.ndarray) -> np.ndarray:
     slope = np.where(usable, parameters.slope, 0.0)
     intercept = np.where(np.isfinite(parameters.intercept), parameters.intercept, 0.0)
     deviation = np.where(usable, outcomes - intercept, 0.0)
-    theta = np.zeros(len(outcomes))
-    for _ in range(MAX_ITERATIONS):
-        gain = slope / (phi * unit_variance(slope * theta[:, None] + intercept))
-        new = (gain * deviation).sum(axis=1) / (1.0 + (gain * slope).sum(axis=1))
+
+    def half_step(theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        gain = slope[rows] / (phi * unit_variance(slope[rows] * theta[:, None] + intercept))
+        new = (gain * deviation[rows]).sum(axis=1) / (1.0 + (gain * slope[rows]).sum(axis=1))
         # Half steps: where the mean is clipped, full ones may jump between two values.
-        step = 0.5 * (new - theta)
-        theta = theta + step
-        if np.abs(step).max(initial=0.0) < TOLERANCE:
-            break
-    return theta
+        return np.asarray(0.5 * (new - theta))
+
+    return solve_each(half_step, len(outcomes), MAX_ITERATIONS, TOLERANCE)
 
 
 HETEROSKEDASTIC = ResponseModel(

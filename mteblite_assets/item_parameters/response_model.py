@@ -54,3 +54,29 @@ class ResponseModel:
     information: Callable[[ItemParameters, np.ndarray], np.ndarray]
     ability: Callable[[ItemParameters, np.ndarray], np.ndarray]
     constant_information: bool
+
+
+def solve_each(
+    step: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    n_models: int,
+    max_iterations: int,
+    tolerance: float,
+) -> np.ndarray:
+    """Return theta (n_models,) by steps from 0, each model until its own convergence.
+
+    A common end would let a model's last digits depend on who else is estimated with it.
+
+    Args:
+        step: (theta of some models, their rows) -> steps.
+        n_models: models.
+        max_iterations: most steps of a model.
+        tolerance: a model whose step is smaller is done.
+    """
+    theta, active = np.zeros(n_models), np.arange(n_models)
+    for _ in range(max_iterations):
+        if active.size == 0:
+            break
+        move = step(theta[active], active)
+        theta[active] += move
+        active = active[np.abs(move) >= tolerance]
+    return theta

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from mteblite_assets.item_parameters.response_model import ItemParameters, ResponseModel
+from mteblite_assets.item_parameters.response_model import (
+    ItemParameters,
+    ResponseModel,
+    solve_each,
+)
 
 SLOPE_PENALTY = 1.0
 """An N(0, 1) prior on the slope in units of theta's standard deviation."""
@@ -116,16 +120,15 @@ def logistic_ability(
     slope = np.where(usable, parameters.slope, 0.0)
     intercept = np.where(np.isfinite(parameters.intercept), parameters.intercept, 0.0)
     scale = np.where(np.isfinite(dispersion), dispersion, 1.0)
-    theta = np.zeros(len(outcomes))
-    for _ in range(MAX_ITERATIONS):
-        p = sigmoid(slope * theta[:, None] + intercept)
-        gradient = (slope * (y - p) / scale).sum(axis=1) - theta
-        curvature = (slope**2 * p * (1.0 - p) / scale).sum(axis=1) + 1.0
-        step = np.clip(gradient / curvature, -MAX_STEP, MAX_STEP)
-        theta = theta + step
-        if np.abs(step).max(initial=0.0) < TOLERANCE:
-            break
-    return theta
+
+    def newton_step(theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        steep = slope[rows]
+        p = sigmoid(steep * theta[:, None] + intercept)
+        gradient = (steep * (y[rows] - p) / scale).sum(axis=1) - theta
+        curvature = (steep**2 * p * (1.0 - p) / scale).sum(axis=1) + 1.0
+        return np.clip(gradient / curvature, -MAX_STEP, MAX_STEP)
+
+    return solve_each(newton_step, len(outcomes), MAX_ITERATIONS, TOLERANCE)
 
 
 def sigmoid(eta: np.ndarray) -> np.ndarray:

@@ -1,14 +1,18 @@
-"""Half-widths of intervals from held-out residuals, one score per family.
+"""Half-widths of intervals from held-out residuals; families, not models, are the sample.
 
-Split conformal prediction: with the greatest absolute residual of each of n families, which are
-exchangeable over families, the ceil((n + 1) * level)-th smallest covers a new family's models with
-at least that level. It exists only up to level n / (n + 1); below that number of families a
-Student-t width steps in and says so (`method.md` 3.12).
+Models of a family err together, so that residuals are exchangeable over families alone.
+Hierarchical conformal prediction (Lee, Barber and Willett, arXiv 2306.06342): each of n families
+spreads a mass of 1 / (n + 1) over its residuals, 1 / (n + 1) lies at infinity, and the half-width
+is the least one that holds a mass of `level`. It covers a model of a new family with at least that
+probability and at most 2 / (n + 1) more. With families of one model it is the
+ceil((n + 1) * level)-th smallest residual. Taking each family's worst residual instead covers all
+models of a new family at once, which is more than is asked of one lite score, and too wide for it.
+
+It exists only up to level n / (n + 1); with fewer families a Student-t width steps in and says so.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,8 +52,14 @@ def half_width(residuals: np.ndarray, families: np.ndarray, level: float = LEVEL
     if not 0.0 < level < 1.0:
         raise ValueError(f"interval level is {level}: it must lie between 0 and 1, e.g. 0.9")
     known = np.isfinite(residuals)
-    worst, mean_square, _ = _by_family(residuals[known], families[known])
-    return _half_width(worst, mean_square, level)
+    values, family, weights = _by_family(residuals[known], families[known])
+    n = int(family.max(initial=-1)) + 1
+    found, exists = _quantiles(values, weights[None], n, level)
+    if exists[0]:
+        return HalfWidth(float(found[0]), CONFORMAL, n)
+    if n < 2:
+        return HalfWidth(float("nan"), NONE, n)
+    return HalfWidth(float(_student_t(values, weights[None], n, level)[0]), STUDENT_T, n)
 
 
 def held_out_coverage(
@@ -60,38 +70,52 @@ def held_out_coverage(
     NaN with under 3 families, where the others say nothing about spread between families.
     """
     known = np.isfinite(residuals)
-    values = np.abs(residuals[known])
-    worst, mean_square, family = _by_family(residuals[known], families[known])
-    if len(worst) < 3:
+    values, family, weights = _by_family(residuals[known], families[known])
+    n = int(family.max(initial=-1)) + 1
+    if n < 3:
         return float("nan"), int(known.sum())
-    others = [
-        _half_width(np.delete(worst, i), np.delete(mean_square, i), level).value
-        for i in range(len(worst))
-    ]
-    return float((values <= np.array(others)[family] + 1e-12).mean()), int(known.sum())
+    # Row f: the residuals of all families but f.
+    others = np.where(family == np.arange(n)[:, None], 0.0, weights)
+    found, exists = _quantiles(values, others, n - 1, level)
+    widths = np.where(exists, found, _student_t(values, others, n - 1, level))
+    return float((values <= widths[family] + 1e-12).mean()), int(known.sum())
 
 
-def _half_width(worst: np.ndarray, mean_square: np.ndarray, level: float) -> HalfWidth:
-    """The half-width from each family's worst and mean squared residual."""
-    n = len(worst)
-    rank = math.ceil((n + 1) * level - 1e-9)
-    if 0 < rank <= n:
-        return HalfWidth(float(np.partition(worst, rank - 1)[rank - 1]), CONFORMAL, n)
-    if n < 2:
-        return HalfWidth(float("nan"), NONE, n)
+def _quantiles(
+    values: np.ndarray, weights: np.ndarray, n_families: int, level: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Least value that holds enough mass, for each row of weights, and whether there is one.
+
+    Args:
+        values: (n,) ascending.
+        weights: (n_rows, n), a family's weights sum to 1.
+        n_families: with weights in each row.
+        level: coverage.
+    """
+    enough = np.cumsum(weights, axis=1) >= level * (n_families + 1) - 1e-9
+    exists = enough.any(axis=1)
+    if len(values) == 0:
+        return np.full(len(weights), np.nan), exists
+    return np.where(exists, values[np.argmax(enough, axis=1)], np.nan), exists
+
+
+def _student_t(
+    values: np.ndarray, weights: np.ndarray, n_families: int, level: float
+) -> np.ndarray:
+    """Student-t half-widths (n_rows,) from mean squares; each family counts once."""
     from scipy.special import stdtrit
 
-    # Residuals are held out, so their mean square holds the bias too; each family counts once.
-    spread = math.sqrt(float(mean_square.mean()) * (1.0 + 1.0 / n))
-    return HalfWidth(float(stdtrit(n - 1, 0.5 + level / 2.0)) * spread, STUDENT_T, n)
+    # Residuals are held out, so their mean square holds the bias too.
+    spread = np.sqrt(weights @ values**2 / n_families * (1.0 + 1.0 / n_families))
+    return np.asarray(stdtrit(n_families - 1, 0.5 + level / 2.0) * spread)
 
 
 def _by_family(
     residuals: np.ndarray, families: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Greatest absolute and mean squared residual per family; family code of each residual."""
-    names, code = np.unique(np.asarray(families, dtype=str), return_inverse=True)
-    worst = np.zeros(len(names))
-    np.maximum.at(worst, code, np.abs(residuals))
-    square = np.bincount(code, weights=residuals**2, minlength=len(names))
-    return worst, square / np.maximum(np.bincount(code, minlength=len(names)), 1), code
+    """Absolute residuals ascending, the family code of each, and 1 / size of its family."""
+    code = np.unique(np.asarray(families, dtype=str), return_inverse=True)[1]
+    size = np.bincount(code)
+    values = np.abs(residuals)
+    order = np.lexsort((code, values))
+    return values[order], code[order], 1.0 / size[code[order]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -157,12 +159,10 @@ def test_only_selected_items_of_the_new_model_matter(evidences, fitted):
         changed.append(outcomes)
     before = predict_tasks(fitted, observed(evidences, fitted))
     others = [
-        e.__class__(
-            **{
-                **e.__dict__,
-                "outcomes": o,
-                "observations": None if e.observations is None else tuple(x[:, None] for x in o),
-            }
+        dataclasses.replace(
+            e,
+            outcomes=o,
+            observations=None if e.observations is None else tuple(x[:, None] for x in o),
         )
         for e, o in zip(evidences, changed, strict=True)
     ]

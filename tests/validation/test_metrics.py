@@ -58,11 +58,20 @@ def test_conformal_takes_the_rank_the_families_allow(n, rank):
     assert found.n_families == n
 
 
-def test_families_count_once_by_their_worst_member():
-    residuals = np.array([0.1] * 8 + [0.2, -0.5, 0.3])
-    families = np.array([*(f"s{i}" for i in range(8)), "big", "big", "big"])
-    found = half_width(residuals, families)
-    assert (found.value, found.n_families) == (0.5, 9)
+def test_families_count_once_however_many_members_they_have():
+    singles = np.linspace(0.01, 0.20, 20)
+    names = np.array([*(f"s{i:02d}" for i in range(20)), *["big"] * 4])
+    found = half_width(np.array([*singles, 0.3, -0.005, 0.4, 0.001]), names)
+    # Mass 0.9 * 22 = 19.8: half of `big` lies below all singles, so 0.5 + 19 singles do not
+    # suffice and 0.5 + 20 do.
+    assert (found.value, found.n_families) == (pytest.approx(0.20), 21)
+    found = half_width(np.array([*singles, 0.3, -0.3, 0.4, 0.3]), names)
+    # No member of `big` is small: 20 singles are enough; 19 are not.
+    assert found.value == pytest.approx(0.20)
+    found = half_width(np.array([*singles, *[0.001] * 4]), names)
+    assert found.value == pytest.approx(0.19)
+    copied = half_width(np.repeat(singles, 3), np.repeat(names[:20], 3))
+    assert copied == half_width(singles, names[:20])
 
 
 def test_too_few_families_fall_back_to_student_t_and_say_so():
@@ -87,6 +96,40 @@ def test_conformal_intervals_cover_new_families_at_their_level():
     inside = [abs(s[-1]) <= half_width(s[:-1], np.arange(n)).value for s in scores]
     exact = np.ceil((n + 1) * 0.9 - 1e-9) / (n + 1)
     assert np.mean(inside) == pytest.approx(exact, abs=4 * np.sqrt(0.09 / draws))
+
+
+@pytest.mark.parametrize("sizes", [[1] * 32, [1, 2, 3] * 11, [1] * 28 + [12] * 4])
+def test_a_model_of_a_new_family_is_covered_at_the_level_and_little_more(sizes):
+    """Families err together; a new family's random member must be inside 90 % of the time."""
+    rng = np.random.default_rng(1)
+    draws, n = 3000, len(sizes)
+    families = np.repeat(np.arange(n), sizes)
+    spread = np.where(np.array(sizes) > 1, 2.0, 1.0)
+    inside = []
+    for _ in range(draws):
+        order = rng.permutation(n)  # which of the families is the new one is random, too
+        error = spread * rng.normal(size=n)
+        residuals = error[families] + 0.5 * rng.normal(size=len(families))
+        new = families == order[0]
+        width = half_width(residuals[~new], families[~new]).value
+        inside.append(abs(rng.choice(residuals[new])) <= width)
+    slack = 4 * np.sqrt(0.09 / draws)
+    assert 0.9 - slack <= np.mean(inside) <= 0.9 + 2 / n + slack
+
+
+def test_coverage_equals_intervals_made_family_by_family():
+    rng = np.random.default_rng(3)
+    for n in (4, 12, 30):
+        families = rng.integers(n, size=2 * n)
+        residuals = rng.normal(size=2 * n)
+        residuals[0] = np.nan
+        coverage, count = held_out_coverage(residuals, families)
+        inside = []
+        for place in range(1, 2 * n):
+            other = families != families[place]
+            width = half_width(residuals[other], families[other]).value
+            inside.append(abs(residuals[place]) <= width)
+        assert (coverage, count) == (pytest.approx(np.mean(inside)), 2 * n - 1)
 
 
 def test_coverage_uses_the_other_families():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mteblite_resources.model_identity import ModelIdentity, identify
 from mteblite_resources.model_spec import ModelSpec
+from mteblite_resources.prompt_strategy import apply_strategy
 from mteblite_resources.running_models import (
     MtebRunning,
     PackagedRunning,
@@ -112,7 +113,7 @@ def open_encoder(
             spec.packaged_name, lambda n: _packaged_fingerprint(n, home), max_tokens, names
         )
     else:
-        facts = store.root / identity.base_fingerprint / facts_name(spec.prompts)
+        facts = store.root / identity.base_fingerprint / facts_name(spec.prompts, spec.strategy)
         base = identity.base_fingerprint
         load = _loader(spec, identity, settings, home)
         model = MtebRunning(base, load, facts, max_tokens, settings)
@@ -200,7 +201,8 @@ def _adjusted(
     from mteb.models.instruct_wrapper import InstructSentenceTransformerModel
 
     known = isinstance(inner, SentenceTransformerEncoderWrapper | InstructSentenceTransformerModel)
-    if not known and (spec.prompts is not None or settings.numerics):
+    from_outside = spec.prompts is not None or spec.strategy or settings.numerics
+    if not known and from_outside:
         raise ValueError(
             f"model {spec.name!r} runs as mteb's {type(inner).__name__}, which takes no prompts, "
             "precision or backend from outside: leave them out for this model"
@@ -211,6 +213,8 @@ def _adjusted(
         inner.model.prompts = dict(spec.prompts)
     elif spec.prompts is not None:
         inner.prompts_dict = dict(spec.prompts)
+    if spec.strategy is not None:
+        apply_strategy(inner, spec.strategy)
     if settings.dtype is not None and settings.backend == "torch":
         import torch
 

@@ -44,7 +44,8 @@ class ModelIdentity:
     """Which model a name stands for at this moment.
 
     Attributes:
-        fingerprint: 32 hex digits: the checkpoint, the variant, and prompts given by the spec.
+        fingerprint: 32 hex digits: the checkpoint, the variant, and the prompts and the prompt
+            strategy that the spec gives.
         revision: hub revision; for local and packaged models the start of the fingerprint.
         source: `hub`, `local` or `package`.
         base_fingerprint: the checkpoint without the variant: where its vectors are stored.
@@ -78,6 +79,8 @@ def identify(spec: ModelSpec, home: Path) -> ModelIdentity:
         source, revision = "hub", spec.revision or hub_revision(spec.base, home)
         base = _digest("hub", spec.base, revision)
     prompts = json.dumps(spec.prompts, sort_keys=True) if spec.prompts else ""
+    if spec.strategy:
+        prompts += f"|{spec.strategy}"
     own = _digest(base, spec.variant, prompts) if spec.variant or prompts else base
     return ModelIdentity(own, revision if source == "hub" else base[:16], source, base)
 
@@ -101,6 +104,8 @@ def result_revision(
         parts.append(f"{max_tokens}tokens")
     if spec.prompts:
         parts.append("prompts" + _digest(json.dumps(spec.prompts, sort_keys=True))[:8])
+    if spec.strategy:
+        parts.append(f"{spec.strategy}-prompts")
     return "-".join([*parts, numerics] if numerics else parts)
 
 

@@ -1,8 +1,8 @@
 """What a model is called: its checkpoint, its variant, its family and role.
 
 A name is a hub name, the name of a registered local folder, or `package:<name>`; the suffixes
-`+norm` and `@dim=<n>` make variants of one checkpoint, each a model of its own that shares the
-checkpoint's stored vectors.
+`+norm`, `@dim=<n>`, `+task-prompts`, `+category-prompts` and `+no-prompts` make variants of one
+checkpoint, each a model of its own that shares the checkpoint's stored vectors where they agree.
 """
 
 from __future__ import annotations
@@ -11,11 +11,15 @@ import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from mteblite_assets.suites.suite_file import PROMPT_STRATEGIES
+
 ROLES = ("reference", "candidate")
 
 # "|" separates the dimensions of a Dagster partition key and "..." its ranges.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@=/:-]*")
-_VARIANT = re.compile(r"(?P<base>.+?)(?P<suffixes>(?:\+norm|@dim=[0-9]+)*)")
+_VARIANT = re.compile(
+    r"(?P<base>.+?)(?P<suffixes>(?:\+norm|\+(?:task|category|no)-prompts|@dim=[0-9]+)*)"
+)
 _UNKNOWN_VARIANT = re.compile(r"@[A-Za-z_]+(?:=|$)")
 _PACKAGE = "package:"
 
@@ -34,6 +38,9 @@ class ModelSpec:
         truncate_dim: keep the first dimensions and renormalise, like `@dim=`.
         prompts: prompts by mteb's keys (`query`, `document`, a task name, a task type ...);
             None = those of mteb's registry or of the checkpoint's own configuration.
+        prompt_strategy: which prompts may be used: those of single tasks (`task`), those of task
+            types and of queries and documents (`category`), or none at all (`none`), like the
+            suffixes; None = whichever mteb finds first.
         trust_remote_code: allow the checkpoint's own Python code to run.
 
     Raises:
@@ -49,6 +56,7 @@ class ModelSpec:
     truncate_dim: int | None = None
     # A dict cannot be hashed; equal prompts still compare equal.
     prompts: dict[str, str] | None = field(default=None, hash=False)
+    prompt_strategy: str | None = None
     trust_remote_code: bool = False
 
     def __post_init__(self) -> None:
@@ -65,6 +73,7 @@ class ModelSpec:
                 "drop the path or rename the model"
             )
         _check_dims(self.name, self.truncate_dim, _suffix_dims(self.name))
+        _check_strategy(self.name, self.prompt_strategy, self.is_packaged)
 
     @property
     def base(self) -> str:
@@ -93,6 +102,11 @@ class ModelSpec:
         return self.normalize or "+norm" in _split(self.name)[1] or self.dim is not None
 
     @property
+    def strategy(self) -> str | None:
+        """The prompt strategy, from the name or the option; None = mteb's own lookup."""
+        return next(iter(_suffix_strategies(self.name)), self.prompt_strategy)
+
+    @property
     def variant(self) -> str:
         """The variant in one canonical spelling, "" for the checkpoint itself."""
         if self.dim is not None:
@@ -101,7 +115,13 @@ class ModelSpec:
 
     def without_variant(self) -> ModelSpec:
         """Return the spec of the checkpoint itself."""
-        return replace(self, name=self.base, normalize=False, truncate_dim=None)
+        return replace(
+            self,
+            name=self.base,
+            normalize=False,
+            truncate_dim=None,
+            prompt_strategy=self.strategy,
+        )
 
 
 def check_model_name(name: str) -> None:
@@ -120,7 +140,8 @@ def check_model_name(name: str) -> None:
     if unknown:
         raise ValueError(
             f"model name {name!r} has the unknown variant {unknown.group()!r}; "
-            "known: +norm and @dim=<number>, at the end of the name"
+            "known: +norm, @dim=<number> and +task-prompts, +category-prompts, +no-prompts, at the "
+            "end of the name"
         )
     if base in ("", _PACKAGE):
         raise ValueError(f"model name {name!r} names no checkpoint before {suffixes!r}")
@@ -158,6 +179,29 @@ def _split(name: str) -> tuple[str, str]:
 
 def _suffix_dims(name: str) -> list[int]:
     return [int(n) for n in re.findall(r"@dim=([0-9]+)", _split(name)[1])]
+
+
+def _suffix_strategies(name: str) -> list[str]:
+    found = re.findall(r"\+(task|category|no)-prompts", _split(name)[1])
+    return ["none" if f == "no" else f for f in found]
+
+
+def _check_strategy(name: str, given: str | None, packaged: bool) -> None:
+    if given is not None and given not in PROMPT_STRATEGIES:
+        raise ValueError(
+            f"model {name!r} has prompt_strategy {given!r}; allowed: "
+            f"{', '.join(PROMPT_STRATEGIES)}, or leave it out"
+        )
+    asked = {*_suffix_strategies(name), *([given] if given else [])}
+    if len(asked) > 1:
+        raise ValueError(
+            f"model {name!r} asks for several prompt strategies {sorted(asked)}: "
+            "give one, in the name or as prompt_strategy"
+        )
+    if asked and packaged:
+        raise ValueError(
+            f"model {name!r} is a packaged model, whose prompts are fixed: leave prompt_strategy out"
+        )
 
 
 def _check_dims(name: str, truncate_dim: int | None, suffix_dims: list[int]) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from mteblite_assets.pools.metric_names import check_metrics
 from mteblite_assets.pools.task_data import TASK_TYPES, TaskData, TaskDescription
+from mteblite_assets.suites.resolution import FrozenTask, LeftOut, Resolution
 
 if TYPE_CHECKING:
     from mteb.abstasks.abstask import AbsTask
@@ -98,6 +99,29 @@ class MtebTasks:
             for task in task_lookup.benchmark_members(name)
         ]
 
+    def benchmark(self, name: str) -> Resolution:
+        """Return a benchmark's tasks that can be reduced, and the others with the reason.
+
+        Raises:
+            ValueError: no such benchmark; the message names close matches.
+        """
+        from mteblite_resources import task_lookup
+
+        members = task_lookup.benchmark_members(name)
+        parts, version = task_lookup.benchmark_parts(name), self.mteb_version()
+        tasks, left_out = {}, []
+        for task in members:
+            described, reason = (
+                task_lookup.description_of(task, source="mteb"),
+                task_lookup.why_left_out(task),
+            )
+            if reason:
+                left_out.append(LeftOut(described.task, described.task_type, reason))
+            else:
+                part_of = parts.get(described.task, "")
+                tasks[described.task] = FrozenTask(described, "", version, part_of)
+        return Resolution(tasks=tasks, benchmark=name, left_out=tuple(left_out))
+
     def task(self, description: TaskDescription) -> AbsTask:
         """Return a fresh mteb task object with the description's splits and subsets, not loaded.
 
@@ -115,7 +139,8 @@ class MtebTasks:
             raise ValueError(
                 f"{description.task}: described with data revision "
                 f"{description.dataset_revision!r}, but its data is now at {revision!r}; scores "
-                "of the two do not compare: materialize the suites stage again"
+                "of the two do not compare: run again; if that does not help, accept the new "
+                "revision with `mteblite tasks --suite NAME --refresh`"
             )
         return made.filter_eval_splits(list(description.splits)).filter_languages(
             None, hf_subsets=list(description.hf_subsets)

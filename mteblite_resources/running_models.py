@@ -235,9 +235,10 @@ class MtebRunning:
         scratch.replace(self._facts_file)
 
 
-def facts_name(prompts: dict[str, str] | None) -> str:
+def facts_name(prompts: dict[str, str] | None, strategy: str | None = None) -> str:
     """Return the facts file's name: prompts follow the versions of the libraries that pick them."""
     parts = [version("mteb"), version("sentence-transformers"), json.dumps(prompts, sort_keys=True)]
+    parts += [strategy] if strategy else []
     return f"encoder-{hashlib.sha256('|'.join(parts).encode()).hexdigest()[:12]}.json"
 
 

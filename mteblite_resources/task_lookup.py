@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from mteblite_assets.pools.task_data import TaskDescription
+from mteblite_assets.pools.task_data import TASK_TYPES, TaskDescription
 from mteblite_resources.sample_tasks.registry import SAMPLE_TASKS, sample_task
 
 if TYPE_CHECKING:
@@ -80,6 +80,34 @@ def benchmark_members(name: str) -> list[AbsTask]:
         earlier = merged.get(task.metadata.name)
         merged[task.metadata.name] = task if earlier is None else _union(earlier, task)
     return list(merged.values())
+
+
+def benchmark_parts(name: str) -> dict[str, str]:
+    """Return the aggregate that each member task of a benchmark's aggregates belongs to.
+
+    mteb counts an aggregate (CQADupstackRetrieval) as one task whose score is the mean over its
+    members (`abstasks/aggregated_task.py`).
+    """
+    import mteb
+
+    return {
+        member.metadata.name: task.metadata.name
+        for task in mteb.get_benchmark(name).tasks
+        if task.is_aggregate
+        for member in _flattened([task])
+    }
+
+
+def why_left_out(task: AbsTask) -> str:
+    """Return why a benchmark's task cannot be reduced here, or "" if it can."""
+    kind, modalities = task.metadata.type, list(task.metadata.modalities)
+    if kind not in TASK_TYPES:
+        return f"task type {kind} is not supported; supported are {', '.join(TASK_TYPES)}"
+    if modalities != ["text"]:
+        return f"it has modalities {', '.join(modalities)}; only text is supported"
+    if not task.metadata.is_public:
+        return "its data set is private: only mteb's maintainers can run it"
+    return ""
 
 
 def description_of(task: AbsTask, *, source: str) -> TaskDescription:

@@ -26,7 +26,20 @@ CREATE TABLE IF NOT EXISTS suites.suite_tasks (
     suite VARCHAR, task VARCHAR, task_type VARCHAR, main_metric VARCHAR, split VARCHAR,
     hf_subsets VARCHAR[], k INTEGER, estimator VARCHAR, kind VARCHAR, selection VARCHAR,
     pool_task VARCHAR, supported BOOLEAN, dataset_revision VARCHAR, mteb_version VARCHAR,
-    max_tokens INTEGER
+    max_tokens INTEGER, part_of VARCHAR
+);
+-- (suite): what holds for the whole suite; headline is `mean` or `macro_mean`
+CREATE TABLE IF NOT EXISTS suites.suite_facts (
+    suite VARCHAR, benchmark VARCHAR, headline VARCHAR, n_tasks INTEGER, n_left_out INTEGER,
+    n_absent_models INTEGER
+);
+-- (suite, task): tasks that were asked for and cannot take part, with the reason
+CREATE TABLE IF NOT EXISTS suites.left_out_tasks (
+    suite VARCHAR, task VARCHAR, task_type VARCHAR, reason VARCHAR
+);
+-- (suite, task, what): how the installed mteb differs from the one that the tasks were frozen with
+CREATE TABLE IF NOT EXISTS suites.mteb_differences (
+    suite VARCHAR, task VARCHAR, what VARCHAR, frozen VARCHAR, found VARCHAR, mteb_version VARCHAR
 );
 -- (pool_task): a task as mteb (or the user's file) defines it, whatever suite asks for it
 CREATE TABLE IF NOT EXISTS suites.resolved_tasks (
@@ -39,7 +52,7 @@ CREATE TABLE IF NOT EXISTS suites.roster (
 );
 -- (suite, model), everyone registered now
 CREATE TABLE IF NOT EXISTS suites.registered_models (
-    suite VARCHAR, model VARCHAR, family VARCHAR, role VARCHAR, source VARCHAR
+    suite VARCHAR, model VARCHAR, family VARCHAR, role VARCHAR, source VARCHAR, provenance VARCHAR
 );
 
 -- (pool_task, item_id)
@@ -158,7 +171,7 @@ WITH encoded AS (
     SELECT model, arg_max(revision, pool_task) AS revision FROM embeddings.embedding_stats GROUP BY model
 )
 SELECT r.suite, r.model, r.family, r.role, coalesce(k.kept, false) AS kept, r.source,
-    coalesce(s.revision, e.revision) AS revision
+    coalesce(s.revision, e.revision) AS revision, r.provenance
 FROM suites.registered_models r
 LEFT JOIN reference_scores.kept_models k USING (suite, model)
 LEFT JOIN lite_scores.suite_scores s USING (suite, model)

@@ -18,15 +18,18 @@ import pandas as pd
 
 from mteblite_assets.pools.pool import Pool
 from mteblite_assets.pools.task_data import TaskDescription
-from mteblite_assets.suites.catalog import Catalog, Suite, TaskEntry, make_suite
-from mteblite_assets.suites.suite_file import SuiteFile, SuiteModel
+from mteblite_assets.suites.catalog import Catalog, Suite, TaskEntry
+from mteblite_assets.suites.resolution import Difference, Resolution, differences
+from mteblite_assets.suites.suite_file import SuiteModel
 from mteblite_resources.artifacts import Artifacts, remember
-from mteblite_resources.catalog_files import load_catalog, remember_resolution
+from mteblite_resources.catalog_files import load_catalog, spec_of
 from mteblite_resources.encoders import EncodingSettings, open_encoder
+from mteblite_resources.frozen_tasks import recall_resolution, remember_resolution
 from mteblite_resources.home import Home
 from mteblite_resources.model_identity import ModelIdentity, identify
 from mteblite_resources.model_spec import ModelSpec
 from mteblite_resources.mteb_tasks import MtebTasks
+from mteblite_resources.resolving import resolve_tasks
 from mteblite_resources.results_source import FullScore, ResultsSource, result_path
 from mteblite_resources.vector_store import VectorStore
 from mteblite_resources.warehouse import Warehouse, replace_partition
@@ -82,40 +85,33 @@ class Workbench:
 
     # --- tasks ---------------------------------------------------------------------------
 
-    def resolve(self, suite: Suite) -> Suite:
-        """Return the suite with every task resolved; asks mteb once and remembers the answer.
+    def resolve(self, suite: Suite, *, refresh: bool = False) -> Suite:
+        """Return the suite with every task resolved; asks mteb once and freezes the answer.
+
+        Args:
+            suite: the suite.
+            refresh: ask the installed mteb about every task again and take its answer.
 
         Raises:
             ValueError: a task, subset, split or benchmark that there is not; names file and key.
         """
-        if suite.file.benchmark is None and all(e.description for e in suite.tasks):
+        if suite.resolved and not refresh:
             return suite
-        if suite.file.benchmark is not None and any(e.description for e in suite.tasks):
-            return suite
-        found = self._resolve(suite.file, suite.origin)
-        remember_resolution(self.home, suite.file, found)
-        return make_suite(suite.file, suite.origin, suite.models, found)
+        known = Resolution() if refresh else recall_resolution(self.home, suite.file)
+        found = resolve_tasks(suite.file, suite.origin, self.tasks, known)
+        remember_resolution(self.home, suite.file, found, whole=refresh)
+        return self.catalog().suite(suite.name)
 
-    def _resolve(self, file: SuiteFile, origin: str) -> dict[str, TaskDescription]:
-        found: dict[str, TaskDescription] = {}
-        try:
-            if file.benchmark is not None:
-                found |= {d.task: d for d in self.tasks.benchmark_tasks(file.benchmark)}
-        except ValueError as error:
-            raise ValueError(f"{origin}: benchmark: {error}") from error
-        for number, request in enumerate(file.tasks):
-            try:
-                found[request.task] = self.tasks.describe(
-                    request.task,
-                    request.splits,
-                    request.hf_subsets,
-                    path=Path(request.path) if request.path else None,
-                    task_type=request.type,
-                    metrics=request.metrics,
-                )
-            except (ValueError, OSError) as error:
-                raise ValueError(f"{origin}: tasks.{number}: {error}") from error
-        return found
+    def mteb_differences(self, suite: Suite) -> list[Difference]:
+        """Return how the installed mteb's tasks differ from those that were frozen.
+
+        Asks mteb only where another version of it was asked when they were frozen.
+        """
+        known = recall_resolution(self.home, suite.file)
+        if all(t.mteb_version == self.mteb_version for t in known.tasks.values()):
+            return []
+        now = resolve_tasks(suite.file, suite.origin, self.tasks, Resolution(), tolerant=True)
+        return differences(known, now)
 
     def describe(self, entry: TaskEntry) -> TaskDescription:
         """Return what a suite task resolved to."""
@@ -145,8 +141,17 @@ class Workbench:
     # --- models --------------------------------------------------------------------------
 
     def spec(self, model: SuiteModel) -> ModelSpec:
-        """Return the specification of a registered model."""
-        return ModelSpec(**model.model_dump())
+        """Return the specification of a registered model.
+
+        Raises:
+            ValueError: nobody gave this home the model's weights.
+        """
+        if not model.has_weights:
+            raise ValueError(
+                f"model {model.name!r} is a private checkpoint that is known by name alone: give "
+                f"its weights with `mteblite models add {model.name} --suite NAME --path FOLDER`"
+            )
+        return spec_of(model)
 
     def identify(self, model: SuiteModel) -> ModelIdentity:
         """Return which model a name stands for now: content or revision, never a path."""
@@ -220,10 +225,11 @@ class Workbench:
             )
             for name, suite in suites.items():
                 rows = [
-                    {"model": m.name, "family": m.family, "role": m.role, "source": _source_of(m)}
+                    {"model": m.name, "family": m.family, "role": m.role,
+                     "source": _source_of(m), "provenance": m.provenance}
                     for m in suite.models
-                ]
-                columns = ["model", "family", "role", "source"]
+                ]  # fmt: skip
+                columns = ["model", "family", "role", "source", "provenance"]
                 frame = pd.DataFrame(rows, columns=columns)
                 replace_partition(connection, "suites.registered_models", {"suite": name}, frame)
 
@@ -285,6 +291,8 @@ class Workbench:
 
 
 def _source_of(model: SuiteModel) -> str:
+    if not model.has_weights:
+        return "absent"
     if model.name.startswith("package:"):
         return "package"
     return "local" if model.path else "hub"

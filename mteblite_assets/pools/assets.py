@@ -19,7 +19,8 @@ LOSSES = ("n_dropped_relevant", "n_missing_relevant", "n_missing_candidates")
 
 def _settings(context: SettingsContext) -> Any:
     entry = context.entry
-    return asdict(context.catalog.suite(entry.suite).pool_settings), list(entry.request.metrics)
+    settings = context.catalog.suite(entry.suite).pool_settings(entry)
+    return asdict(settings), list(entry.request.metrics)
 
 
 @stage_asset(
@@ -53,7 +54,7 @@ def pool_items(work: Work) -> Produced:
     started = time.perf_counter()
     work.progress("loading data")
     data = work.bench.tasks.load(work.bench.describe(work.entry))
-    settings = work.catalog.suite(work.entry.suite).pool_settings
+    settings = work.catalog.suite(work.entry.suite).pool_settings(work.entry)
     work.progress("drawing the pool")
     pool = draw_pool(data, settings)
     pool_hash = work.bench.artifacts.save_pool(work.key["pool_task"], pool)

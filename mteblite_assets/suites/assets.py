@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
@@ -11,20 +12,27 @@ from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_assets.pools.task_data import TASK_TYPES
-from mteblite_assets.suites.catalog import description_to_json, suite_task_row
+from mteblite_assets.suites.catalog import Suite, suite_task_row
+from mteblite_assets.suites.resolution import description_to_json
 
 
 def _suite_settings(context: SettingsContext) -> Any:
     file = context.suite.file
     revisions = [e.description.dataset_revision for e in context.suite.tasks if e.description]
     asked = file.model_dump(exclude={"models", "description"})
-    return asked, revisions, context.bench.mteb_version
+    left_out = [x.task for x in context.suite.left_out]
+    return asked, revisions, left_out, context.bench.mteb_version
 
 
 @stage_asset(
     grain=Grain.SUITE,
-    tables=["suites.suite_tasks"],
-    code_version="2",
+    tables=[
+        "suites.suite_tasks",
+        "suites.left_out_tasks",
+        "suites.mteb_differences",
+        "suites.suite_facts",
+    ],
+    code_version="3",
     settings=_suite_settings,
     kinds=("duckdb", "yaml"),
     checks=[
@@ -32,27 +40,65 @@ def _suite_settings(context: SettingsContext) -> Any:
             "task_types_supported",
             "Every task of every suite has one of the eight types that mteblite scores.",
             "SELECT suite, task, task_type FROM suites.suite_tasks WHERE NOT supported",
-        )
+        ),
+        Check(
+            "tasks_are_as_frozen",
+            "The installed mteb gives the tasks as they were frozen; a difference is accepted with "
+            "`mteblite tasks --suite NAME --refresh`, never silently.",
+            "SELECT suite, task, what, frozen, found, mteb_version FROM suites.mteb_differences",
+        ),
     ],
 )
 def suite_tasks(work: Work) -> Produced:
     """One row per (suite, task): type, main metric, split, subsets, K, selection and estimator.
 
     Task lists, splits and subsets come from mteb's benchmark or task objects (or the user's
-    files) and are frozen with mteb's version.
+    files) and are frozen with mteb's version; how an installed mteb of another version differs
+    stands in `suites.mteb_differences`, what of a benchmark cannot take part, and why, in
+    `suites.left_out_tasks`.
     """
     suite = work.bench.resolve(work.suite)
-    rows = pd.DataFrame(
-        [suite_task_row(suite, entry, work.bench.mteb_version) for entry in suite.tasks]
-    )
+    rows = pd.DataFrame([suite_task_row(suite, entry) for entry in suite.tasks])
     rows["supported"] = rows["task_type"].isin(TASK_TYPES)
     types = rows["task_type"].value_counts()
     # New data of one task are that task's affair (`resolved_tasks`), not all tasks' of the suite.
-    content = rows.drop(columns="dataset_revision")
+    # Nor is the version of the mteb that was asked, where it gave the same answer.
+    content = rows.drop(columns=["dataset_revision", "mteb_version"])
+    differing = _differences(work, suite)
     return Produced(
-        {"suites.suite_tasks": rows},
-        {"tasks": len(rows), "types": ", ".join(f"{t} {n}" for t, n in types.items())},
+        {
+            "suites.suite_tasks": rows,
+            "suites.left_out_tasks": pd.DataFrame([asdict(x) for x in suite.left_out]),
+            "suites.mteb_differences": differing,
+            "suites.suite_facts": _facts(suite),
+        },
+        {
+            "tasks": len(rows),
+            "types": ", ".join(f"{t} {n}" for t, n in types.items()),
+            "left_out": ", ".join(x.task for x in suite.left_out) or "none",
+            "differences": len(differing),
+        },
         version=content_version({"suites.suite_tasks": content}),
+    )
+
+
+def _differences(work: Work, suite: Suite) -> pd.DataFrame:
+    rows = pd.DataFrame([asdict(d) for d in work.bench.mteb_differences(suite)])
+    return rows.assign(mteb_version=work.bench.mteb_version) if len(rows) else rows
+
+
+def _facts(suite: Suite) -> pd.DataFrame:
+    """What holds for the suite as a whole and reports ask for."""
+    return pd.DataFrame(
+        [
+            {
+                "benchmark": suite.file.benchmark,
+                "headline": suite.file.headline,
+                "n_tasks": len(suite.tasks),
+                "n_left_out": len(suite.left_out),
+                "n_absent_models": len(suite.absent()),
+            }
+        ]
     )
 
 

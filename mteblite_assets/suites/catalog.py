@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from mteblite_assets.pools.pool import PoolSettings
 from mteblite_assets.pools.task_data import TaskDescription, task_kind
+from mteblite_assets.suites.resolution import FrozenTask, LeftOut, Resolution
 from mteblite_assets.suites.suite_file import SuiteFile, SuiteFileError, SuiteModel, SuiteTask
 
 
@@ -26,6 +27,8 @@ class TaskEntry:
         pool_task: partition key of its pool; suites that draw the same pool share it.
         k: items to select.
         description: what the task resolved to; None until it was resolved.
+        frozen_with: version of the mteb that resolved it.
+        part_of: aggregate whose score is the mean over this task and its other parts, else "".
     """
 
     suite: str
@@ -35,6 +38,8 @@ class TaskEntry:
     pool_task: str
     k: int
     description: TaskDescription | None = None
+    frozen_with: str = ""
+    part_of: str = ""
 
     @property
     def suite_task(self) -> str:
@@ -44,30 +49,51 @@ class TaskEntry:
 
 @dataclass(frozen=True)
 class Suite:
-    """One suite: its file, its tasks, and its models as registered now."""
+    """One suite: its file, its tasks, and its models as registered now.
+
+    Attributes:
+        file: the suite file.
+        origin: where it came from, for messages.
+        tasks: its tasks as far as they are known.
+        models: every model, those without weights too.
+        left_out: tasks that were asked for and cannot take part, with the reason.
+        resolved: whether every task is known and described.
+    """
 
     file: SuiteFile
     origin: str
     tasks: tuple[TaskEntry, ...]
     models: tuple[SuiteModel, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    resolved: bool = False
 
     @property
     def name(self) -> str:
         """The suite's name."""
         return self.file.name
 
-    @property
-    def pool_settings(self) -> PoolSettings:
-        """Caps of the suite's pools."""
-        return PoolSettings(**self.file.pool.model_dump())
+    def pool_settings(self, entry: TaskEntry) -> PoolSettings:
+        """Caps of a task's pool: the suite's, and the task's own number of items."""
+        caps = self.file.pool.model_dump()
+        if entry.request.max_items is not None:
+            caps["max_items"] = entry.request.max_items
+        return PoolSettings(**caps)
 
     def references(self) -> list[SuiteModel]:
         """Models that the fits use, sorted by name."""
-        return sorted((m for m in self.models if m.role == "reference"), key=lambda m: m.name)
+        return self._with_weights("reference")
 
     def candidates(self) -> list[SuiteModel]:
         """Models that only get lite scores, sorted by name."""
-        return sorted((m for m in self.models if m.role == "candidate"), key=lambda m: m.name)
+        return self._with_weights("candidate")
+
+    def absent(self) -> list[SuiteModel]:
+        """Models that are known by name alone: nobody gave this home their weights."""
+        return sorted((m for m in self.models if not m.has_weights), key=lambda m: m.name)
+
+    def _with_weights(self, role: str) -> list[SuiteModel]:
+        found = (m for m in self.models if m.role == role and m.has_weights)
+        return sorted(found, key=lambda m: m.name)
 
     def model(self, name: str) -> SuiteModel:
         """Return a registered model.
@@ -155,10 +181,7 @@ class Catalog:
 
 
 def make_suite(
-    file: SuiteFile,
-    origin: str,
-    models: Iterable[SuiteModel],
-    descriptions: Mapping[str, TaskDescription] | None,
+    file: SuiteFile, origin: str, models: Iterable[SuiteModel], known: Resolution
 ) -> Suite:
     """Put a suite together.
 
@@ -166,30 +189,61 @@ def make_suite(
         file: the parsed suite file.
         origin: where it came from, for messages.
         models: its models as registered now.
-        descriptions: resolved tasks by name; None when not resolved yet, in which case a
-            benchmark's own tasks are not known and only the listed ones appear.
+        known: its tasks as far as they were resolved; of a benchmark that was not, only the
+            tasks that the file lists appear.
+
+    Raises:
+        SuiteFileError: `only` names a task that the benchmark has not.
     """
-    entries = []
     listed = {t.task: t for t in file.tasks}
-    from_benchmark = [t for t in (descriptions or {}) if t not in listed]
-    for task in [*listed, *from_benchmark]:
-        request = listed.get(task, SuiteTask(task=task))
-        benchmark = None if task in listed else file.benchmark
-        entries.append(
-            TaskEntry(
-                suite=file.name,
-                task=task,
-                request=request,
-                benchmark=benchmark,
-                pool_task=f"{task}/{_pool_digest(file, request, benchmark)}",
-                k=request.k or file.k,
-                description=(descriptions or {}).get(task),
+    from_benchmark = [name for name in known.tasks if name not in listed]
+    if file.only is not None:
+        known_names = [*listed, *from_benchmark]
+        unknown = [n for n in file.only if n not in known_names]
+        if unknown and (known.benchmark or file.benchmark is None):
+            raise SuiteFileError(
+                f"{origin}: `only`: no task {unknown[0]!r}; there are {', '.join(known_names)}"
             )
-        )
-    return Suite(file=file, origin=origin, tasks=tuple(entries), models=tuple(models))
+        from_benchmark = [n for n in from_benchmark if n in file.only]
+    unusable = {x.task for x in known.left_out}
+    entries = [
+        _entry(file, listed.get(name), name, known.tasks.get(name))
+        for name in [*listed, *from_benchmark]
+        if name not in unusable
+    ]
+    whole = file.benchmark is None or known.benchmark == file.benchmark
+    return Suite(
+        file=file,
+        origin=origin,
+        tasks=tuple(entries),
+        models=tuple(models),
+        left_out=tuple(x for x in known.left_out if file.only is None or x.task in file.only),
+        resolved=whole and all(e.description is not None for e in entries),
+    )
 
 
-def suite_task_row(suite: Suite, entry: TaskEntry, mteb_version: str) -> dict[str, Any]:
+def _entry(
+    file: SuiteFile, listed: SuiteTask | None, name: str, frozen: FrozenTask | None
+) -> TaskEntry:
+    request = listed or SuiteTask(task=name, metrics=file.metrics)
+    benchmark = None if listed else file.benchmark
+    description = frozen.description if frozen else None
+    if description is not None and listed is None and file.metrics:
+        description = replace(description, metrics=tuple(file.metrics))
+    return TaskEntry(
+        suite=file.name,
+        task=name,
+        request=request,
+        benchmark=benchmark,
+        pool_task=f"{name}/{_pool_digest(file, request, benchmark)}",
+        k=request.k or file.k,
+        description=description,
+        frozen_with=frozen.mteb_version if frozen else "",
+        part_of=frozen.part_of if frozen else "",
+    )
+
+
+def suite_task_row(suite: Suite, entry: TaskEntry) -> dict[str, Any]:
     """Return the row of `suites.suite_tasks` for a resolved task."""
     description = entry.description
     if description is None:
@@ -208,42 +262,25 @@ def suite_task_row(suite: Suite, entry: TaskEntry, mteb_version: str) -> dict[st
         "selection": (suite.file.per_item if per_item else suite.file.set_metric).selection,
         "pool_task": entry.pool_task,
         "dataset_revision": description.dataset_revision,
-        "mteb_version": mteb_version,
+        "mteb_version": entry.frozen_with,
         "max_tokens": suite.file.max_tokens,
+        "part_of": entry.part_of,
     }
-
-
-def request_digest(file: SuiteFile) -> str:
-    """Return a hash of what a suite asks mteb for: its benchmark and its task requests."""
-    asked = {
-        "benchmark": file.benchmark,
-        "tasks": [t.model_dump(exclude={"k"}) for t in file.tasks],
-    }
-    return _digest(asked, 16)
 
 
 def _pool_digest(file: SuiteFile, request: SuiteTask, benchmark: str | None) -> str:
     """Hash everything that a pool depends on, so that equal pools share a partition."""
+    asked = request.model_dump(exclude={"k"})
+    if request.max_items is None:  # the suite's cap says it
+        del asked["max_items"]
     drawn_from = {
         "pool": file.pool.model_dump(),
         "max_tokens": file.max_tokens,
         "benchmark": benchmark,
-        "request": request.model_dump(exclude={"k"}),
+        "request": asked,
     }
     return _digest(drawn_from, 6)
 
 
 def _digest(value: Any, length: int) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:length]
-
-
-def description_to_json(description: TaskDescription) -> dict[str, Any]:
-    """Return a JSON-able form of a description."""
-    return asdict(description)
-
-
-def description_from_json(value: Mapping[str, Any]) -> TaskDescription:
-    """Return the description that `description_to_json` wrote."""
-    tuples = {"splits", "hf_subsets", "metrics"}
-    fields: dict[str, Any] = {k: tuple(v) if k in tuples else v for k, v in value.items()}
-    return TaskDescription(**fields)

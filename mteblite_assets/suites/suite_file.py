@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +21,14 @@ OWN_DATA_TYPES = (
     "BitextMining",
 )
 SOURCES = ("official", "local", "run")
+PROMPT_STRATEGIES = ("task", "category", "none")
+PROVENANCES = ("self_reported", "partly_self_reported")
+"""Scores that a model's authors (in part) measured themselves; reports mark them with a dagger."""
+HEADLINES = ("macro_mean", "mean")
+
+
+# The same safe loader, compiled where PyYAML was built with libyaml.
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class SuiteFileError(ValueError):
@@ -64,6 +72,7 @@ class SuiteTask(_Strict):
     path: str | None = None
     metrics: list[str] = []
     k: int | None = Field(None, ge=2)
+    max_items: int | None = Field(None, ge=2)
 
     @model_validator(mode="after")
     def _own_data_is_complete(self) -> SuiteTask:
@@ -82,7 +91,10 @@ class SuiteTask(_Strict):
 
 
 class SuiteModel(_Strict):
-    """One model of the suite."""
+    """One model of the suite.
+
+    A private model is known by name only: it takes part once a home gives it a `path`.
+    """
 
     name: str = Field(min_length=1)
     family: str = Field(min_length=1)
@@ -92,7 +104,15 @@ class SuiteModel(_Strict):
     normalize: bool = False
     truncate_dim: int | None = Field(None, ge=1)
     prompts: dict[str, str] | None = None
+    prompt_strategy: Literal[PROMPT_STRATEGIES] | None = None  # type: ignore[valid-type]
     trust_remote_code: bool = False
+    private: bool = False
+    provenance: Literal[PROVENANCES] | None = None  # type: ignore[valid-type]
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether there is somewhere to take weights from."""
+        return self.path is not None or not self.private
 
 
 class SuiteFile(_Strict):
@@ -100,8 +120,12 @@ class SuiteFile(_Strict):
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
     description: str = ""
+    extends: str | None = None
+    only: list[str] | None = Field(None, min_length=1)
     benchmark: str | None = None
+    metrics: list[str] = []
     tasks: list[SuiteTask] = []
+    headline: Literal[HEADLINES] = "macro_mean"  # type: ignore[valid-type]
     k: int = Field(20, ge=2)
     per_item: PerItem = PerItem()
     set_metric: SetMetric = SetMetric()
@@ -131,15 +155,59 @@ class SuiteFile(_Strict):
         return self
 
 
-def read_suite_file(path: Path) -> SuiteFile:
+def read_suite_file(path: Path, parents: Mapping[str, Path] | None = None) -> SuiteFile:
     """Read and check a suite file.
+
+    A file that `extends` another takes every key from it that it does not give itself; `only`
+    then keeps some of the tasks, so that a part of a suite draws the pools of the whole.
+
+    Args:
+        path: the file.
+        parents: files of the suites that it may extend, by name.
 
     Raises:
         SuiteFileError: not YAML, an unknown key, a value out of range, a name that does not
             fit; the message names the file, the key and what is allowed.
     """
+    raw = _read_mapping(path)
+    if raw.get("extends") is not None:
+        raw = _extended(path, raw, parents or {})
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return SuiteFile.model_validate(raw)
+    except ValidationError as error:
+        raise SuiteFileError(_explain(path.name, error)) from error
+
+
+def _extended(path: Path, raw: dict[str, Any], parents: Mapping[str, Path]) -> dict[str, Any]:
+    """The parent's keys under the child's own, without the tasks that `only` leaves out."""
+    parent = raw["extends"]
+    if parent not in parents:
+        raise SuiteFileError(
+            f"{path.name}: `extends`: there is no suite {parent!r} to extend; "
+            f"{_hint(parent, sorted(parents))}"
+        )
+    above = _read_mapping(parents[parent])
+    if above.get("extends") is not None:
+        raise SuiteFileError(
+            f"{path.name}: `extends`: {parent!r} extends {above['extends']!r} itself; extend that"
+        )
+    merged = {**{k: v for k, v in above.items() if k not in ("name", "description")}, **raw}
+    only, tasks = merged.get("only"), merged.get("tasks")
+    if not isinstance(only, list) or not isinstance(tasks, list):
+        return merged
+    names = [t["task"] if isinstance(t, dict) else t for t in tasks]
+    unknown = [n for n in only if n not in names]
+    if unknown and "benchmark" not in merged:
+        raise SuiteFileError(
+            f"{path.name}: `only`: {parent!r} has no task {unknown[0]!r}; "
+            f"{_hint(unknown[0], names)}"
+        )
+    return {**merged, "tasks": [t for t, n in zip(tasks, names, strict=True) if n in only]}
+
+
+def _read_mapping(path: Path) -> dict[str, Any]:
+    try:
+        raw = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
         raise SuiteFileError(f"{path.name}: cannot be read as YAML: {reason}") from error
@@ -149,10 +217,7 @@ def read_suite_file(path: Path) -> SuiteFile:
             f"{path.name}: expected a mapping with keys {', '.join(SuiteFile.model_fields)}; "
             f"got {found}"
         )
-    try:
-        return SuiteFile.model_validate(raw)
-    except ValidationError as error:
-        raise SuiteFileError(_explain(path.name, error)) from error
+    return raw
 
 
 def check_methods(

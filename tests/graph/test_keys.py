@@ -16,6 +16,7 @@ from mteblite_assets.graph.keys import (
     upstream_keys,
 )
 from mteblite_assets.suites.catalog import Catalog, make_suite
+from mteblite_assets.suites.resolution import Resolution
 from mteblite_assets.suites.suite_file import SuiteFile, SuiteModel
 
 
@@ -25,7 +26,7 @@ def _model(name: str, role: str = "reference") -> SuiteModel:
 
 def _suite(name: str, tasks: Sequence[str], models: Sequence[SuiteModel], **settings: object):
     file = SuiteFile.model_validate({"name": name, "tasks": list(tasks), **settings})
-    return make_suite(file, f"{name}.yaml", models, None)
+    return make_suite(file, f"{name}.yaml", models, Resolution())
 
 
 @pytest.fixture

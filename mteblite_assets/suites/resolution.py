@@ -1,0 +1,227 @@
+"""What a suite's tasks resolved to, frozen with mteb's version, and how another mteb differs.
+
+A frozen resolution is a JSON file: packaged suites ship one, a home keeps one per suite. It says
+per task which request it answers, so that a changed line of a suite file asks mteb about that
+task alone, and a new version of mteb changes nothing until somebody accepts the differences.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from mteblite_assets.pools.task_data import TaskDescription
+from mteblite_assets.suites.suite_file import SuiteTask
+
+FORMAT = 2
+COMPARED = ("task_type", "main_metric", "splits", "hf_subsets", "dataset_revision")
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A task that was asked for and is not part of the suite, with the reason."""
+
+    task: str
+    task_type: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class FrozenTask:
+    """One resolved task.
+
+    Attributes:
+        description: what it resolved to.
+        request: digest of what was asked for (`task_digest`); "" for a task of the benchmark.
+        mteb_version: of the mteb that was asked.
+        part_of: aggregate whose score is the mean over this and its other parts, else "".
+    """
+
+    description: TaskDescription
+    request: str
+    mteb_version: str
+    part_of: str = ""
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """Resolved tasks of a suite by name, in its order.
+
+    Attributes:
+        tasks: resolved tasks.
+        benchmark: the benchmark whose tasks are all among them, else None.
+        left_out: tasks of the benchmark that cannot take part.
+        data: state of the folders of the user's own data, by task.
+    """
+
+    tasks: Mapping[str, FrozenTask] = field(default_factory=dict)
+    benchmark: str | None = None
+    left_out: tuple[LeftOut, ...] = ()
+    data: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One fact of a task that the installed mteb gives otherwise than it was frozen."""
+
+    task: str
+    what: str
+    frozen: str
+    found: str
+
+
+def task_digest(request: SuiteTask) -> str:
+    """Return a hash of what a suite file asks mteb of a task."""
+    asked = request.model_dump(exclude={"k", "max_items"})
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def applicable(
+    frozen: Resolution | None, requests: Sequence[SuiteTask], benchmark: str | None
+) -> Resolution:
+    """Return the part of a frozen resolution that answers these requests.
+
+    Args:
+        frozen: what was frozen, possibly for an earlier state of the suite file.
+        requests: the tasks that the suite file lists now.
+        benchmark: the benchmark that it names now.
+    """
+    if frozen is None:
+        return Resolution()
+    listed = {r.task: task_digest(r) for r in requests}
+    same_benchmark = benchmark is not None and frozen.benchmark == benchmark
+    kept = {
+        name: task
+        for name, task in frozen.tasks.items()
+        if (task.request == listed[name] if name in listed else same_benchmark and not task.request)
+    }
+    return Resolution(
+        tasks=kept,
+        benchmark=benchmark if same_benchmark else None,
+        left_out=frozen.left_out if same_benchmark else (),
+        data={name: state for name, state in frozen.data.items() if name in kept},
+    )
+
+
+def merged(first: Resolution, second: Resolution) -> Resolution:
+    """Return both, the first winning; of a benchmark that both have, the first's tasks alone."""
+    one = first if first.benchmark else second
+    older = {n: t for n, t in second.tasks.items() if t.request or not first.benchmark}
+    return Resolution(
+        tasks={**older, **first.tasks},
+        benchmark=one.benchmark,
+        left_out=one.left_out,
+        data={**second.data, **first.data},
+    )
+
+
+def differences(frozen: Resolution, found: Resolution) -> list[Difference]:
+    """Return how the installed mteb's tasks differ from the frozen ones, by task.
+
+    A task that only one of them has is a difference, too: `present`, or `left_out` where it was
+    left out for another reason or not at all.
+    """
+    rows = []
+    for name in sorted({*frozen.tasks, *found.tasks}):
+        before, now = frozen.tasks.get(name), found.tasks.get(name)
+        if before is None or now is None:
+            rows.append(Difference(name, "present", _yes(before), _yes(now)))
+            continue
+        for what in COMPARED:
+            old, new = getattr(before.description, what), getattr(now.description, what)
+            if old != new:
+                rows.append(Difference(name, what, _shown(old, new), _shown(new, old)))
+        if before.part_of != now.part_of:
+            rows.append(Difference(name, "part_of", before.part_of, now.part_of))
+    reasons = [{x.task: x.reason for x in r.left_out} for r in (frozen, found)]
+    for name in sorted({*reasons[0], *reasons[1]}):
+        old, new = (r.get(name, "") for r in reasons)
+        if old != new:
+            rows.append(Difference(name, "left_out", old, new))
+    return rows
+
+
+def resolution_to_json(resolution: Resolution) -> dict[str, Any]:
+    """Return a JSON-able form."""
+    return {
+        "format": FORMAT,
+        "benchmark": resolution.benchmark,
+        "tasks": [
+            {
+                **description_to_json(t.description),
+                "hf_subsets": _packed(t.description.hf_subsets),
+                "request": t.request,
+                "mteb_version": t.mteb_version,
+                "part_of": t.part_of,
+            }
+            for t in resolution.tasks.values()
+        ],
+        "left_out": [asdict(x) for x in resolution.left_out],
+        "data": dict(resolution.data),
+    }
+
+
+def resolution_from_json(value: Mapping[str, Any]) -> Resolution | None:
+    """Return what `resolution_to_json` wrote; None for a form that is not this one's."""
+    if value.get("format") != FORMAT:
+        return None
+    tasks = {}
+    for entry in value["tasks"]:
+        facts = {k: entry[k] for k in entry if k not in ("request", "mteb_version", "part_of")}
+        facts["hf_subsets"] = _unpacked(facts["hf_subsets"])
+        frozen = FrozenTask(
+            description_from_json(facts), entry["request"], entry["mteb_version"], entry["part_of"]
+        )
+        tasks[frozen.description.task] = frozen
+    left_out = tuple(LeftOut(**x) for x in value["left_out"])
+    return Resolution(tasks, value["benchmark"], left_out, value["data"])
+
+
+def description_to_json(description: TaskDescription) -> dict[str, Any]:
+    """Return a JSON-able form of a description."""
+    return asdict(description)
+
+
+def description_from_json(value: Mapping[str, Any]) -> TaskDescription:
+    """Return the description that `description_to_json` wrote."""
+    tuples = {"splits", "hf_subsets", "metrics"}
+    fields: dict[str, Any] = {k: tuple(v) if k in tuples else v for k, v in value.items()}
+    return TaskDescription(**fields)
+
+
+def without(resolution: Resolution, tasks: Iterable[str]) -> Resolution:
+    """Return a resolution without some of its tasks."""
+    gone = set(tasks)
+    return replace(resolution, tasks={n: t for n, t in resolution.tasks.items() if n not in gone})
+
+
+def _packed(subsets: Sequence[str]) -> list[str] | dict[str, list[str]]:
+    """FLORES has one subset per ordered pair of 204 languages: the languages say it all."""
+    if len(subsets) < 1000 or any(s.count("-") != 1 for s in subsets):
+        return list(subsets)
+    packed = {"every_pair_of": list(dict.fromkeys(s.split("-")[0] for s in subsets))}
+    return packed if _unpacked(packed) == tuple(subsets) else list(subsets)
+
+
+def _unpacked(subsets: Sequence[str] | Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    if not isinstance(subsets, Mapping):
+        return tuple(subsets)
+    names = subsets["every_pair_of"]
+    return tuple(f"{a}-{b}" for a in names for b in names if a != b)
+
+
+def _yes(task: FrozenTask | None) -> str:
+    return "no" if task is None else "yes"
+
+
+def _shown(value: Any, other: Any) -> str:
+    """Long lists by what only they have."""
+    if not isinstance(value, tuple):
+        return str(value)
+    if len(value) <= 5:
+        return ", ".join(value)
+    only = [v for v in value if v not in set(other)]
+    return f"{len(value)}, only here: {', '.join(only[:5]) or 'none'}"

@@ -1,4 +1,4 @@
-"""mteb's descriptive statistics of its tasks, read from the installed package without importing it."""
+"""mteb's descriptive statistics of its tasks, from the installed package, not importing it."""
 
 from __future__ import annotations
 

@@ -200,7 +200,8 @@ def _check_strategy(name: str, given: str | None, packaged: bool) -> None:
         )
     if asked and packaged:
         raise ValueError(
-            f"model {name!r} is a packaged model, whose prompts are fixed: leave prompt_strategy out"
+            f"model {name!r} is a packaged model, whose prompts are fixed: leave the prompt "
+            "strategy out"
         )
 
 

@@ -63,8 +63,10 @@ def suites(json_: bool) -> None:
             "name": s.name,
             "tasks": len(s.tasks) or None,
             "benchmark": s.file.benchmark,
+            "types": len({e.description.task_type for e in s.tasks if e.description}) or None,
             "k": s.file.k,
             "references": len(s.references()),
+            "absent": len(s.absent()),
             "candidates": len(s.candidates()),
             "description": s.file.description,
             "file": s.origin,
@@ -78,24 +80,32 @@ def suites(json_: bool) -> None:
 
 @cli.command()
 @suite_option
+@click.option("--refresh", is_flag=True, help="Ask the installed mteb again and freeze its answer.")
 @as_json
-def tasks(suite: str, json_: bool) -> None:
+def tasks(suite: str, refresh: bool, json_: bool) -> None:
     """List a suite's tasks with type, metric, split and subsets."""
-    resolved = Session().resolve(suite)
+    from mteblite_assets.cli.planning import notes_of, print_notes
+
+    session = Session()
+    resolved = session.refresh(suite, _note) if refresh else session.resolve(suite)
     rows = [
         {
             "task": e.task,
             "type": e.description.task_type,
             "main_metric": e.description.main_metric,
             "splits": list(e.description.splits),
-            "hf_subsets": list(e.description.hf_subsets),
+            "hf_subsets": list(e.description.hf_subsets)
+            if json_
+            else printing.shortened(e.description.hf_subsets),
             "k": e.k,
             "source": e.description.source,
+            "mteb_version": e.frozen_with,
         }
         for e in resolved.tasks
         if e.description is not None
     ]
     printing.emit(rows, json_)
+    print_notes(notes_of(session, resolved))
 
 
 @cli.group(invoke_without_command=True)
@@ -109,7 +119,15 @@ def models(context: click.Context, suite: str | None, json_: bool) -> None:
     if suite is None:
         raise UsageError("`mteblite models` needs --suite NAME")
     rows = [
-        {"model": m.name, "family": m.family, "role": m.role, "path": m.path}
+        {
+            "model": m.name,
+            "family": m.family,
+            "role": m.role,
+            "path": m.path,
+            "prompt_strategy": m.prompt_strategy,
+            "provenance": m.provenance,
+            "weights": m.has_weights,
+        }
         for m in sorted(Session().suite(suite).models, key=lambda m: (m.role, m.name))
     ]
     printing.emit(rows, json_)
@@ -119,15 +137,29 @@ def models(context: click.Context, suite: str | None, json_: bool) -> None:
 @click.argument("name")
 @suite_option
 @click.option("--family", help="Models that share weights or training; default: the name.")
-@click.option("--role", type=click.Choice(["reference", "candidate"]), default="candidate")
+@click.option("--role", type=click.Choice(["reference", "candidate"]), help="Default: candidate.")
 @click.option("--path", help="Folder of a local sentence-transformers checkpoint.")
 @click.option("--revision", help="Revision on the hub.")
 @click.option("--normalize", is_flag=True, help="L2-normalise the vectors.")
 @click.option("--truncate-dim", type=int, help="Keep the first N dimensions, renormalised.")
 @click.option("--prompt", "prompts", multiple=True, help="KEY=TEXT, e.g. query='query: '.")
+@click.option(
+    "--prompt-strategy",
+    type=click.Choice(["task", "category", "none"]),
+    help="Use only prompts of single tasks, only of task types and query/document, or none.",
+)
+@click.option(
+    "--provenance",
+    type=click.Choice(["self_reported", "partly_self_reported"]),
+    help="Its full scores were (partly) measured by its authors; reports mark them.",
+)
 @click.option("--trust-remote-code", is_flag=True, help="Let the model run its own Python code.")
 def models_add(name: str, suite: str, **options: Any) -> None:
-    """Register a model with a suite; it is scored at the next materialize."""
+    """Register a model with a suite; it is scored at the next materialize.
+
+    A model that the suite file lists keeps its family, role and other options where none are
+    given: `--path FOLDER` alone gives a listed private checkpoint its weights.
+    """
     from mteblite_assets.cli.registering import add_model
 
     model = add_model(Session(), suite, name, **options)
@@ -170,9 +202,17 @@ def plan(
 ) -> None:  # fmt: skip
     """Show what `materialize` would run and why, without running it."""
     from mteblite_assets.cli.materializing import dry_run
+    from mteblite_assets.cli.planning import notes_of, print_notes, print_workload, workload_of
 
-    report = dry_run(Session(), Scope(suite, tasks, models, stages), force=force)
-    printing.print_report(report, json_, verb="would run", with_reasons=True)
+    session, scope = Session(), Scope(suite, tasks, models, stages)
+    report = dry_run(session, scope, force=force)
+    workload = workload_of(session, scope, report)
+    notes = notes_of(session, session.suite(suite))
+    facts = {"workload": workload, "notes": notes}
+    printing.print_report(report, json_, verb="would run", with_reasons=True, facts=facts)
+    if not json_:
+        print_workload(workload)
+    print_notes(notes)
 
 
 @cli.command()
@@ -181,11 +221,13 @@ def plan(
 def status(suite: str, json_: bool) -> None:
     """Show per stage how many partitions are fresh, stale, missing or failed."""
     from mteblite_assets.cli.materializing import status as count
+    from mteblite_assets.cli.planning import notes_of, print_notes
 
     session = Session()
     session.suite(suite)
     counts = count(session, suite)
     printing.emit([{"stage": s, **c} for s, c in counts.items()], json_)
+    print_notes(notes_of(session, session.suite(suite)))
 
 
 @cli.command()
@@ -285,6 +327,10 @@ def main() -> None:
 
 def _exit(code: int) -> None:
     raise click.exceptions.Exit(code)
+
+
+def _note(text: str) -> None:
+    click.echo(text, err=True)
 
 
 def _say(text: str) -> None:

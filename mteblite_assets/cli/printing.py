@@ -65,9 +65,24 @@ def print_table(rows: Sequence[Mapping[str, Any]], title: str = "") -> None:
     Console(width=width, highlight=False).print(table)
 
 
-def print_report(report: Report, as_json: bool, *, verb: str, with_reasons: bool = False) -> None:
-    """Print what ran (or would), per stage, with failures and their reasons."""
-    value = report.as_json()
+def print_report(
+    report: Report,
+    as_json: bool,
+    *,
+    verb: str,
+    with_reasons: bool = False,
+    facts: Mapping[str, Any] | None = None,
+) -> None:
+    """Print what ran (or would), per stage, with failures and their reasons.
+
+    Args:
+        report: what ran.
+        as_json: print JSON.
+        verb: heading of the column of what ran.
+        with_reasons: say of each partition why.
+        facts: further keys of the JSON form.
+    """
+    value = {**report.as_json(), **(facts or {})}
     if as_json:
         click.echo(json.dumps(value))
     else:
@@ -133,6 +148,11 @@ def _percent(frame: pd.DataFrame, columns: tuple[str, ...]) -> list[dict[str, An
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a frame as dicts."""
     return [{str(k): v for k, v in row.items()} for row in frame.to_dict("records")]
+
+
+def shortened(names: Sequence[str], most: int = 6) -> list[str]:
+    """Return the first of many names and how many more there are."""
+    return [*names[:most], *([f"and {len(names) - most} more"] if len(names) > most else [])]
 
 
 def _shown(value: Any) -> str:

@@ -18,32 +18,38 @@ def add_model(
     name: str,
     *,
     family: str | None = None,
-    role: str = "candidate",
+    role: str | None = None,
     path: str | None = None,
     prompts: tuple[str, ...] = (),
     **options: Any,
 ) -> SuiteModel:
     """Register a model and make its partitions.
 
+    Of a model that the suite lists already, what is not given stays as it is.
+
     Raises:
         UsageError: a name, path or prompt that cannot be; nothing is registered.
         ValueError: the folder has no weights, the packaged model does not exist.
     """
     known = session.suite(suite)
+    listed = next((m for m in known.models if m.name == name), None)
+    before = listed.model_dump(exclude_defaults=True) if listed else {}
+    family = family or before.get("family")
+    role = role or before.get("role") or ("reference" if listed else "candidate")
     if role == "reference" and family is None:
         raise UsageError(
             f"reference model {name!r} needs --family: validation holds out whole families, so "
             "it must know which models share weights or training"
         )
     try:
-        model = SuiteModel(
-            name=name,
-            family=family or name,
-            role=role,
-            path=str(Path(path).expanduser().absolute()) if path else None,
-            prompts=_parse_prompts(prompts),
+        given = {
+            "path": str(Path(path).expanduser().absolute()) if path else None,
+            "prompts": _parse_prompts(prompts),
             **options,
-        )
+        }
+        asked = {k: v for k, v in given.items() if v}
+        model = SuiteModel(**{**before, **asked, "name": name, "family": family or name,
+                              "role": role})  # fmt: skip
     except ValidationError as error:
         problem = error.errors()[0]
         raise UsageError(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +93,20 @@ class Session:
     def resolve(self, name: str) -> Suite:
         """Resolve a suite's tasks against mteb, once per suite file and mteb version."""
         return self.bench.resolve(self.suite(name))
+
+    def refresh(self, name: str, say: Callable[[str], None]) -> Suite:
+        """Freeze what the installed mteb says of a suite's tasks now; say what differs."""
+        from mteblite_assets.suites.resolution import differences
+        from mteblite_resources.frozen_tasks import recall_resolution
+
+        suite = self.suite(name)
+        before = recall_resolution(self.home, suite.file)
+        refreshed = self.bench.resolve(suite, refresh=True)
+        found = differences(before, recall_resolution(self.home, refreshed.file))
+        for d in found:
+            say(f"{d.task}: {d.what} was {d.frozen!r}, is {d.found!r}")
+        say(f"{len(found)} differences to what was frozen; frozen anew")
+        return refreshed
 
     def register_partitions(self) -> None:
         """Make the dynamic partitions of all registered models, and take back those of none."""

@@ -55,10 +55,10 @@ def estimate_workload(
         max_tokens: the suite's token cap; without one, texts count whole.
     """
     cells = {
-        (split, subset): found
+        (split, subset): known
         for split in description.splits
         for subset in description.hf_subsets
-        if (found := _cell_statistics(statistics, split, subset)) is not None
+        if (known := _cell_statistics(statistics, split, subset)) is not None
     }
     kinds = _KINDS.get(description.task_type)
     if not cells or kinds is None:
@@ -66,7 +66,9 @@ def estimate_workload(
     available = {cell: int(_rows(description.task_type, s)) for cell, s in cells.items()}
     quota = split_evenly(available, settings.max_items)
     try:
-        found = [k for cell, s in cells.items() for k in kinds(s, quota[cell], settings, len(cells))]
+        found = [
+            k for cell, s in cells.items() for k in kinds(s, quota[cell], settings, len(cells))
+        ]
         if description.task_type == "BitextMining":
             found += _targets(cells, quota)
     except (KeyError, TypeError):  # an older form of the statistics
@@ -77,9 +79,7 @@ def estimate_workload(
     return Workload(round(texts), round(tokens))
 
 
-def _cell_statistics(
-    statistics: Statistics | None, split: str, subset: str
-) -> Statistics | None:
+def _cell_statistics(statistics: Statistics | None, split: str, subset: str) -> Statistics | None:
     of_split = (statistics or {}).get(split)
     if of_split is None:
         return None
@@ -89,7 +89,9 @@ def _cell_statistics(
 
 def _rows(task_type: str, statistics: Statistics) -> float:
     if task_type in ("Retrieval", "Reranking"):
-        return float(statistics.get("num_queries") or _kind(statistics["queries_text_statistics"])[0])
+        return float(
+            statistics.get("num_queries") or _kind(statistics["queries_text_statistics"])[0]
+        )
     return float(statistics["num_samples"])
 
 
@@ -132,7 +134,9 @@ def _pairs(
 ) -> list[Kind]:
     return [
         (min(n_items, n), length)
-        for n, length in map(_kind, (statistics["text1_statistics"], statistics["text2_statistics"]))
+        for n, length in map(
+            _kind, (statistics["text1_statistics"], statistics["text2_statistics"])
+        )
     ]
 
 

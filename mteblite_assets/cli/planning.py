@@ -1,0 +1,123 @@
+"""What a plan says beside its partitions: what they cost, and what of the suite takes no part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+
+from mteblite_assets.cli.materializing import Report
+from mteblite_assets.cli.session import Session
+from mteblite_assets.graph.plan import Scope
+from mteblite_assets.suites.catalog import Suite
+from mteblite_assets.suites.workload import Workload, estimate_workload
+from mteblite_resources.catalog_files import spec_of
+from mteblite_resources.descriptive_stats import task_statistics
+
+EMBEDDINGS = "embedding_stats"
+SHOWN = 8
+
+
+def workload_of(session: Session, scope: Scope, report: Report) -> dict[str, Any]:
+    """Return texts and tokens of the pools of a scope, and of what a run would encode.
+
+    Upper bounds from mteb's descriptive statistics; texts that several pools share, or that a
+    killed run had encoded, count again.
+    """
+    suite = session.suite(scope.suite)
+    pools: dict[str, Workload] = {}
+    unknown = []
+    tasks = []
+    for entry in suite.tasks:
+        if (scope.tasks and entry.task not in scope.tasks) or entry.description is None:
+            continue
+        statistics = task_statistics(entry.task, entry.description.task_type)
+        found = estimate_workload(
+            entry.description, statistics, suite.pool_settings(entry), suite.file.max_tokens
+        )
+        if found is None:
+            unknown.append(entry.task)
+            continue
+        pools[entry.pool_task] = found
+        tasks.append({"task": entry.task, "texts": found.texts, "tokens": found.tokens})
+    encoded = _to_encode(suite, report, pools)
+    return {
+        "texts": sum(w.texts for w in pools.values()),
+        "tokens": sum(w.tokens for w in pools.values()),
+        "texts_to_encode": sum(w.texts for w in encoded),
+        "tokens_to_encode": sum(w.tokens for w in encoded),
+        "tasks": tasks,
+        "unknown": unknown,
+    }
+
+
+def notes_of(session: Session, suite: Suite) -> list[str]:
+    """Return what a reader must know of a suite: tasks and models left out, another mteb."""
+    installed = session.bench.mteb_version
+    notes = [f"task {x.task} is left out: {x.reason}" for x in suite.left_out]
+    absent = [m.name for m in suite.absent()]
+    if absent:
+        notes.append(
+            f"{len(absent)} listed models are skipped, because this home has no weights of them "
+            f"({_some(absent)}): `mteblite models add NAME --suite {suite.name} --path FOLDER`"
+        )
+    versions = sorted({e.frozen_with for e in suite.tasks if e.frozen_with} - {installed})
+    if versions:
+        notes.append(
+            f"the tasks were frozen with mteb {', '.join(versions)}; mteb {installed} is installed"
+        )
+        found = _known_differences(session, suite.name)
+        notes += [
+            f"mteb {installed} differs: {d['task']}: {d['what']} was {d['frozen']!r}, is "
+            f"{d['found']!r}; accept with `mteblite tasks --suite {suite.name} --refresh`"
+            for d in found
+        ]
+    return notes
+
+
+def print_notes(notes: Iterable[str]) -> None:
+    """Print notes where they do not disturb a table or JSON."""
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
+
+
+def print_workload(workload: Mapping[str, Any]) -> None:
+    """Print texts and tokens in one line."""
+    line = (
+        f"pools: about {workload['texts']:,} texts, {workload['tokens']:,} tokens a model; "
+        f"to encode: {workload['texts_to_encode']:,} texts, "
+        f"{workload['tokens_to_encode']:,} tokens over all models"
+    )
+    if workload["unknown"]:
+        line += f"; without {_some(workload['unknown'])}, of which mteb has no statistics"
+    click.echo(line)
+
+
+def _to_encode(suite: Suite, report: Report, pools: Mapping[str, Workload]) -> list[Workload]:
+    """Each checkpoint's texts once: variants of it share their vectors."""
+    plan = report.plans.get(EMBEDDINGS)
+    specs = {m.name: spec_of(m) for m in suite.references()}
+    wanted = set()
+    for key in plan.run if plan else []:
+        model, pool = key.split("|", 1)
+        if pool in pools and model in specs:
+            wanted.add((specs[model].base, specs[model].strategy, pool))
+    return [pools[pool] for *_, pool in wanted]
+
+
+def _known_differences(session: Session, suite: str) -> list[dict[str, Any]]:
+    try:
+        found = session.bench.warehouse.query(
+            "SELECT task, what, frozen, found FROM suites.mteb_differences WHERE suite = ? "
+            "AND mteb_version = ? ORDER BY task, what",
+            [suite, session.bench.mteb_version],
+        )
+    except FileNotFoundError:
+        return []
+    return [{str(k): v for k, v in row.items()} for row in found.to_dict("records")]
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

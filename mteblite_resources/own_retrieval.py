@@ -40,7 +40,8 @@ def _retrieval_split(
     documents = set(corpus["id"])
     judged = _judgements(task, qrels, set(queries["id"]), documents)
     kept = [row for row, query in enumerate(queries["id"]) if query in judged]
-    ranked, missing = None, {}
+    ranked: dict[str, list[str]] | None = None
+    missing: dict[str, list[str]] = {}
     if self.metadata.type == "Reranking":
         ranked, missing = _candidates(task, self.own_folder, judged, documents)
     return {

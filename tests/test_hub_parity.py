@@ -25,7 +25,10 @@ CASES = [
     *((task, STATIC) for task in TASKS),
     ("BIOSSES", TRANSFORMER),
     ("STS17", TRANSFORMER),
-    ("RestaurantReviewSentimentClassification.v2", TRANSFORMER),
+    ("Tatoeba", TRANSFORMER),
+    # of these models many summaries tie all but for the last digit of mteb's products
+    ("SummEvalSummarization.v2", "package:wordllama-64"),
+    ("SummEvalSummarization.v2", "package:glove-50d"),
 ]
 
 
@@ -89,7 +92,7 @@ def test_the_whole_task_scores_what_mteb_scores(
     items = pool.items.groupby(["split", "hf_subset"])["item_id"].agg(list)
     assert set(items.index) == set(cells), "mteb scored other splits or subsets"
     assert {subset for _, subset in cells} == set(TASKS[task].get("hf_subsets", ["default"]))
-    if pool.task_type == "Clustering":  # its bootstraps depend on the cells before
+    if len(cells) == 1 or pool.task_type == "Clustering":  # bootstraps depend on the cells before
         return
     for cell, main_score in cells.items():
         alone = parity.ours(restrict(pool, items[cell]), about, encoder)

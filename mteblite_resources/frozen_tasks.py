@@ -27,6 +27,7 @@ from mteblite_assets.suites.resolution import (
 )
 from mteblite_assets.suites.suite_file import SuiteFile
 from mteblite_resources.home import Home
+from mteblite_resources.own_files import SUFFIXES
 
 SUFFIX = ".tasks.json"
 
@@ -109,8 +110,10 @@ _PARSED: dict[tuple[Any, ...], Resolution | None] = {}
 
 
 def _folder_state(folder: Path) -> str:
+    """State of the tables that a task can read; the home itself may lie in the same folder."""
     digest = hashlib.sha256()
-    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+    tables = [p for place in (folder, folder / "qrels") for p in place.glob("*")]
+    for path in sorted(p for p in tables if p.suffix in SUFFIXES and p.is_file()):
         stat = path.stat()
         digest.update(f"{path.relative_to(folder)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
     return digest.hexdigest()[:16]

@@ -111,7 +111,8 @@ class Workbench:
         if all(t.mteb_version == self.mteb_version for t in known.tasks.values()):
             return []
         now = resolve_tasks(suite.file, suite.origin, self.tasks, Resolution(), tolerant=True)
-        return differences(known, now)
+        only = suite.file.only
+        return [d for d in differences(known, now) if only is None or d.task in only]
 
     def describe(self, entry: TaskEntry) -> TaskDescription:
         """Return what a suite task resolved to."""

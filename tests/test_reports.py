@@ -38,6 +38,17 @@ METRICS = [
 ]  # fmt: skip
 
 
+PARTS = """
+UPDATE suites.suite_tasks SET part_of = 'A' WHERE suite = 'parts' AND task IN ('A1', 'A2');
+INSERT INTO suites.suite_facts BY NAME SELECT 'parts' AS suite, 'mean' AS headline;
+UPDATE suites.registered_models SET provenance = 'self_reported'
+    WHERE suite = 'parts' AND model = 'r3';
+UPDATE reference_scores.shared_full_scores SET revision = 'abc,external'
+    WHERE pool_task = 'B/parts' AND model = 'r1';
+"""
+"""Two tasks that count as one, the plain mean as headline, scores of the models' own authors."""
+
+
 def long(table: dict[str, dict[str, float]], value: str) -> list[dict[str, Any]]:
     """Rows (task, model, value) of a table by model and task."""
     return [{"task": t, "model": m, value: v} for m, row in table.items() for t, v in row.items()]
@@ -123,8 +134,9 @@ def read(home: Home, sql: str) -> pd.DataFrame:
 def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     """A home with suites of the same rows, one with a NaN that is no null; its reports built."""
     home = Home(tmp_path_factory.mktemp("reports") / "home").prepare()
-    fill(home, ["one", "two", "nan"])
+    fill(home, ["one", "two", "nan", "parts"])
     with Warehouse(home.writer, home.snapshot).session() as connection:
+        connection.execute(PARTS)
         connection.execute(
             "UPDATE lite_scores.task_scores SET predicted = 'nan' WHERE suite = 'nan' "
             "AND model = 'c2' AND task = 'B'"
@@ -167,6 +179,25 @@ def test_means_of_lite_scores(leaderboard: pd.DataFrame) -> None:
     assert (row["prediction"], row["role"], row["family"]) == ("lite", "candidate", "new")
     assert row["predicted_macro_mean"] == pytest.approx((0.8 + 0.6) / 2)
     assert row["true_mean"] == pytest.approx((0.8 + 0.8 + 0.5) / 3)
+
+
+def test_parts_count_as_one_and_the_headline_ranks(home: Home) -> None:
+    board = read(home, "SELECT * FROM lite_leaderboard WHERE suite = 'parts'").set_index("model")
+    r1 = board.loc["r1"]
+    assert r1["predicted_mean"] == pytest.approx(((0.5 + 0.7) / 2 + 0.4) / 2)
+    assert r1["true_mean"] == pytest.approx(((0.52 + 0.68) / 2 + 0.44) / 2)
+    assert r1["predicted_macro_mean"] == pytest.approx(((0.5 + 0.7) / 2 + 0.4) / 2)
+    assert set(board["headline"]) == {"mean"}
+    by_mean = board["predicted_mean"].rank(method="min", ascending=False, na_option="bottom")
+    assert board["rank"].tolist() == by_mean.astype(int).tolist()
+
+
+def test_scores_of_the_models_own_authors_are_marked(home: Home, leaderboard: pd.DataFrame) -> None:
+    board = read(home, "SELECT * FROM lite_leaderboard WHERE suite = 'parts'").set_index("model")
+    marks = {m: p for m, p in board["provenance"].items() if isinstance(p, str)}
+    assert marks == {"r1": "partly_self_reported", "r3": "self_reported"}
+    assert not any(isinstance(p, str) for p in leaderboard["provenance"])
+    assert set(leaderboard["headline"]) == {"macro_mean"}
 
 
 def test_ranks_go_by_the_predicted_macro_mean(leaderboard: pd.DataFrame) -> None:

@@ -61,7 +61,8 @@ def suites(json_: bool) -> None:
     rows = [
         {
             "name": s.name,
-            "tasks": len(s.tasks) or None,
+            # The parts of an aggregate are one task of the benchmark.
+            "tasks": len({e.part_of or e.task for e in s.tasks}) or None,
             "benchmark": s.file.benchmark,
             "types": len({e.description.task_type for e in s.tasks if e.description}) or None,
             "k": s.file.k,

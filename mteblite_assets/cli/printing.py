@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from mteblite_assets.cli.session import Session
 
 LEADERBOARD = """
-SELECT rank, model, family, role, prediction, predicted_macro_mean AS macro,
-    macro_lower AS lower, macro_upper AS upper, true_macro_mean AS true_macro,
-    predicted_mean AS mean, true_mean
-FROM lite_leaderboard WHERE suite = ? ORDER BY rank, model
+SELECT rank, model || CASE WHEN provenance IS NULL THEN '' ELSE ' †' END AS model, family, role,
+    prediction, predicted_macro_mean AS macro, macro_lower AS lower, macro_upper AS upper,
+    true_macro_mean AS true_macro, predicted_mean AS mean, true_mean
+FROM lite_leaderboard WHERE suite = ? ORDER BY rank, lite_leaderboard.model
 """
 VALIDATION = """
 SELECT variant, chosen, mae, mae_ratio_to_random AS vs_random, kendall_tau AS tau,
@@ -27,6 +27,8 @@ SELECT variant, chosen, mae, mae_ratio_to_random AS vs_random, kendall_tau AS ta
 FROM validation_summary WHERE suite = ? AND protocol = 'family_lomo' AND target = 'macro'
 ORDER BY mae NULLS LAST, variant
 """
+
+DAGGER = "; † = full scores that (in part) the model's authors measured themselves"
 
 
 def emit(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
@@ -132,7 +134,9 @@ def print_suite(session: Session, suite: str) -> None:
     )  # fmt: skip
     click.echo(
         "prediction: `lite` = scored on the selected items only; `held_out` = predicted by the "
-        "fold that left its family out\n"
+        "fold that left its family out"
+        + (DAGGER if leaderboard["model"].str.endswith("†").any() else "")
+        + "\n"
     )
     print_table(
         _percent(warehouse.query(VALIDATION, [suite]), ("mae",)),

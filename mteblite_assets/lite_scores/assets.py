@@ -23,6 +23,8 @@ from mteblite_assets.lite_scores.observing import observe_selection
 from mteblite_assets.lite_scores.prediction import predict_tasks
 from mteblite_assets.lite_scores.release import fitted_from_json, release_json
 from mteblite_assets.pools.restriction import restrict
+from mteblite_assets.suites.catalog import Suite
+from mteblite_assets.suites.task_types import TaskTypes
 from mteblite_assets.validation.assets import chosen_variant
 
 
@@ -50,7 +52,7 @@ def lite_suite(work: Work) -> Produced:
     fitted = {t.task: t for t in _fitted_tasks(work, tasks)}
     if not fitted:
         raise ValueError(f"no task of suite {work.key['suite']} has a calibration yet")
-    types = {t.task: t.task_type for t in fitted.values()}
+    types = TaskTypes({t.task: t.task_type for t in fitted.values()}, _parts(work.suite))
     variant = str(chosen_variant(work.suite.file))
     widths = interval_half_widths(work.rows("validation.lomo_predictions"), types, variant)
     by_target = widths.set_index("target")
@@ -134,10 +136,13 @@ def _fitted_tasks(work: Work, tasks: pd.DataFrame) -> list[FittedTask]:
         ),
         Check(
             "means_of_all_tasks",
-            "The mean of a model is the mean of its task scores.",
-            "SELECT s.suite, s.model, s.mean, avg(t.predicted) AS mean_of_tasks "
-            "FROM lite_scores.suite_scores s JOIN lite_scores.task_scores t USING (suite, model) "
-            "GROUP BY ALL HAVING abs(s.mean - avg(t.predicted)) > 1e-9",
+            "The mean of a model is the mean of its task scores; parts of one task count as one.",
+            "WITH counted AS (SELECT t.suite, t.model, avg(t.predicted) AS score "
+            "FROM lite_scores.task_scores t LEFT JOIN suites.suite_tasks s USING (suite, task) "
+            "GROUP BY t.suite, t.model, coalesce(nullif(s.part_of, ''), t.task)) "
+            "SELECT s.suite, s.model, s.mean, avg(c.score) AS mean_of_tasks "
+            "FROM lite_scores.suite_scores s JOIN counted c USING (suite, model) "
+            "GROUP BY ALL HAVING abs(s.mean - avg(c.score)) > 1e-9",
         ),
     ],
 )
@@ -158,7 +163,7 @@ def lite_scores(work: Work) -> Produced:
         observed[task.task] = _observe(work, row, task, counts)
         fitted.append(task)
     scores = predict_tasks(fitted, observed, widths)
-    types = {t.task: t.task_type for t in fitted}
+    types = TaskTypes({t.task: t.task_type for t in fitted}, _parts(work.suite))
     suite = aggregate(scores, types)
     summary = {
         **suite_rows(suite, widths),
@@ -182,6 +187,10 @@ def lite_scores(work: Work) -> Produced:
             "scores": table,
         },
     )
+
+
+def _parts(suite: Suite) -> dict[str, str]:
+    return {entry.task: entry.part_of for entry in suite.tasks}
 
 
 def _observe(

@@ -12,6 +12,7 @@ from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import Work
 from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of
 from mteblite_assets.suites.suite_file import SuiteFile
+from mteblite_assets.suites.task_types import task_types
 from mteblite_assets.validation.folds import fold_members
 from mteblite_assets.validation.lomo import predict_held_out
 from mteblite_assets.validation.metrics import validation_metrics as compute_metrics
@@ -110,7 +111,7 @@ def validation_metrics(work: Work) -> Produced:
     For the macro mean, the mean and each task; NaN where a metric is not defined.
     """
     tasks = work.rows("suites.suite_tasks")
-    types = dict(zip(tasks["task"], tasks["task_type"], strict=True))
+    types = task_types(tasks)
     rows = compute_metrics(work.rows("validation.lomo_predictions"), types)
     macro = rows[(rows["protocol"] == "family_lomo") & (rows["target"] == "macro")]
     table = macro.pivot_table(index="variant", columns="metric", values="value")

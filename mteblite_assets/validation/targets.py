@@ -2,21 +2,26 @@
 
 `macro` is mteb's Mean(TaskType): the mean over types of the mean over the tasks of a type; `mean`
 is Mean(Task). Both exist only for a model with every task (mteb
-`benchmarks/_benchmark_metrics.py`).
+`benchmarks/_benchmark_metrics.py`). The parts of an aggregate count as one task together.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from mteblite_assets.suites.task_types import shares
+
 
 def macro_weights(tasks: Sequence[str], task_types: Mapping[str, str]) -> np.ndarray:
     """Return the weight of each task in the macro mean (n_tasks,), summing to 1."""
-    counts = Counter(task_types[task] for task in tasks)
-    return np.array([1.0 / (len(counts) * counts[task_types[task]]) for task in tasks])
+    share = shares(tasks, task_types)
+    kinds = np.array([task_types[task] for task in tasks])
+    weights = np.zeros(len(tasks))
+    for kind in set(kinds):
+        weights[kinds == kind] = share[kinds == kind] / share[kinds == kind].sum()
+    return weights / len(set(kinds))
 
 
 def target_weights(
@@ -32,12 +37,13 @@ def target_weights(
     missing = [task for task in tasks if task not in task_types]
     if missing:
         raise ValueError(f"task {missing[0]!r} has no type among {len(task_types)} known tasks")
-    n = len(tasks)
-    targets = {"macro": macro_weights(tasks, task_types), "mean": np.full(n, 1.0 / n)}
+    n, share = len(tasks), shares(tasks, task_types)
+    targets = {"macro": macro_weights(tasks, task_types), "mean": share / share.sum()}
     if with_types:
         kinds = np.array([task_types[task] for task in tasks])
         for kind in sorted({task_types[task] for task in tasks}):
-            targets[f"type:{kind}"] = (kinds == kind) / (kinds == kind).sum()
+            own = np.where(kinds == kind, share, 0.0)
+            targets[f"type:{kind}"] = own / own.sum()
     for place, task in enumerate(tasks):
         targets[f"task:{task}"] = np.eye(n)[place]
     return targets

@@ -22,7 +22,10 @@ task_predictions as (
 
 tasks as (
     select
-        p.suite, p.model, p.task, p.prediction, t.task_type, p.predicted, f.main_score
+        p.suite, p.model, p.task, p.prediction, t.task_type, p.predicted, f.main_score,
+        f.is_self_reported,
+        -- the parts of an aggregate count as one task together
+        1.0 / count(*) over (partition by p.suite, p.model, p.prediction, t.counts_as) as share
     from task_predictions as p
     inner join suite_tasks as t on p.suite = t.suite and p.task = t.task
     left join {{ ref('stg_full_scores') }} as f
@@ -31,10 +34,13 @@ tasks as (
 
 types as (
     select
-        suite, model, prediction, task_type, avg(predicted) as predicted,
-        case when count(main_score) = count(*) then avg(main_score) end as main_score,
-        sum(predicted) as predicted_sum, sum(main_score) as main_score_sum,
-        count(predicted) as n_predicted, count(main_score) as n_true, count(*) as n_tasks
+        suite, model, prediction, task_type,
+        sum(share * predicted) / sum(share) filter (predicted is not null) as predicted,
+        case when count(main_score) = count(*)
+            then sum(share * main_score) / sum(share) end as main_score,
+        sum(share * predicted) as predicted_sum, sum(share * main_score) as main_score_sum,
+        sum(share) as shares, count(predicted) as n_predicted, count(main_score) as n_true,
+        count(*) as n_tasks, count_if(is_self_reported) as n_self_reported
     from tasks group by suite, model, prediction, task_type
 ),
 
@@ -43,13 +49,16 @@ means as (
     select
         t.suite, t.model, t.prediction,
         case when sum(t.n_predicted) = any_value(n.n_tasks)
-            then sum(t.predicted_sum) / sum(t.n_predicted) end as predicted_mean,
+            then sum(t.predicted_sum) / sum(t.shares) end as predicted_mean,
         case when sum(t.n_predicted) = any_value(n.n_tasks)
             then avg(t.predicted) end as predicted_macro_mean,
         case when sum(t.n_true) = any_value(n.n_tasks)
-            then sum(t.main_score_sum) / sum(t.n_true) end as true_mean,
+            then sum(t.main_score_sum) / sum(t.shares) end as true_mean,
         case when sum(t.n_true) = any_value(n.n_tasks)
             then avg(t.main_score) end as true_macro_mean,
+        case when sum(t.n_self_reported) = 0 then null
+            when sum(t.n_self_reported) = sum(t.n_tasks) then 'self_reported'
+            else 'partly_self_reported' end as score_provenance,
         sum(t.n_predicted)::integer as n_tasks
     from types as t inner join n_released as n on t.suite = n.suite
     group by t.suite, t.model, t.prediction
@@ -65,8 +74,11 @@ widths as (
 
 select
     m.suite,
-    rank() over (partition by m.suite order by m.predicted_macro_mean desc nulls last)::integer
-        as rank,
+    rank() over (
+        partition by m.suite
+        order by case when f.headline = 'mean' then m.predicted_mean
+            else m.predicted_macro_mean end desc nulls last
+    )::integer as rank,
     m.model,
     s.family,
     s.role,
@@ -80,7 +92,11 @@ select
     {{ bounded('m.predicted_macro_mean + w.macro_half_width') }} as macro_upper,
     m.true_macro_mean,
     m.predicted_macro_mean - m.true_macro_mean as macro_error,
-    m.n_tasks
+    m.n_tasks,
+    coalesce(f.headline, 'macro_mean') as headline,
+    -- scores that the model's authors measured themselves, in part or all: a dagger in tables
+    coalesce(s.provenance, m.score_provenance) as provenance
 from means as m
 inner join {{ ref('stg_suite_models') }} as s on m.suite = s.suite and m.model = s.model
 left join widths as w on m.suite = w.suite
+left join {{ ref('stg_suite_facts') }} as f on m.suite = f.suite

@@ -3,5 +3,7 @@ select
     task,
     model,
     {{ known('main_score') }} as main_score,
-    source as score_source
+    source as score_source,
+    -- mteb's results keep scores from model cards under a revision of this name
+    coalesce(list_contains(string_split(revision, ','), 'external'), false) as is_self_reported
 from {{ source('reference_scores', 'full_scores') }}

@@ -5,5 +5,6 @@ select
     role,
     kept,
     source,
-    revision
+    revision,
+    provenance
 from {{ source('suites', 'suite_models') }}

@@ -2,6 +2,7 @@ select
     suite,
     task,
     task_type,
+    coalesce(nullif(part_of, ''), task) as counts_as,
     main_metric,
     k,
     selection,

@@ -1,0 +1,4 @@
+select
+    suite,
+    headline
+from {{ source('suites', 'suite_facts') }}

@@ -23,7 +23,7 @@ task_predictions as (
 tasks as (
     select
         p.suite, p.model, p.task, p.prediction, t.task_type, p.predicted, f.main_score,
-        f.is_self_reported,
+        coalesce(f.is_self_reported, false) as is_self_reported,
         -- the parts of an aggregate count as one task together
         1.0 / count(*) over (partition by p.suite, p.model, p.prediction, t.counts_as) as share
     from task_predictions as p

@@ -166,6 +166,10 @@ CREATE TABLE IF NOT EXISTS lite_scores.suite_scores (
     seconds DOUBLE
 );
 
+-- columns that tables of an earlier version lack
+ALTER TABLE suites.suite_tasks ADD COLUMN IF NOT EXISTS part_of VARCHAR;
+ALTER TABLE suites.registered_models ADD COLUMN IF NOT EXISTS provenance VARCHAR;
+
 CREATE OR REPLACE VIEW suites.suite_models AS
 WITH encoded AS (
     SELECT model, arg_max(revision, pool_task) AS revision FROM embeddings.embedding_stats GROUP BY model

@@ -35,7 +35,7 @@ NARROWED = {
 """Of these the stand-in lacks one subset."""
 MODELS = [
     {"name": "package:wordllama-64", "family": "wordllama"},
-    {"name": "package:use-multilingual-v3", "family": "use-multilingual"},
+    {"name": "package:glove-50d", "family": "glove"},
 ]
 STAGES = ("suites", "pools", "embeddings", "outcomes")
 

@@ -107,13 +107,15 @@ def _to_encode(suite: Suite, report: Report, pools: Mapping[str, Workload]) -> l
 
 
 def _known_differences(session: Session, suite: str) -> list[dict[str, Any]]:
+    import duckdb
+
     try:
         found = session.bench.warehouse.query(
             "SELECT task, what, frozen, found FROM suites.mteb_differences WHERE suite = ? "
             "AND mteb_version = ? ORDER BY task, what",
             [suite, session.bench.mteb_version],
         )
-    except FileNotFoundError:
+    except (FileNotFoundError, duckdb.CatalogException):  # nothing was made yet, or long ago
         return []
     return [{str(k): v for k, v in row.items()} for row in found.to_dict("records")]
 

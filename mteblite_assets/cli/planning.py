@@ -22,7 +22,7 @@ SHOWN = 8
 def workload_of(session: Session, scope: Scope, report: Report) -> dict[str, Any]:
     """Return texts and tokens of the pools of a scope, and of what a run would encode.
 
-    Upper bounds from mteb's descriptive statistics; texts that several pools share, or that a
+    Estimates from mteb's descriptive statistics; texts that several pools share, or that a
     killed run had encoded, count again.
     """
     suite = session.suite(scope.suite)

@@ -2,8 +2,8 @@
 
 mteb ships descriptive statistics of its tasks (`descriptive_stats/<type>/<task>.json`): numbers of
 rows and mean lengths in characters per split and subset. From these and the caps of a pool its
-texts follow, apart from repeats: candidate lists of queries overlap, so that of retrieval tasks
-the numbers are upper bounds.
+texts follow, to within a factor of two: candidate lists of queries overlap (the numbers of
+retrieval tasks are upper bounds), and some classification tasks draw more train rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEAST_RANDOM_DOCUMENTS = 200
 DISTRACTORS = 1000
 TRAIN_ROWS_PER_LABEL = 8
 EXPERIMENTS = 10
-"""Train rows that mteb's classification draws: ten experiments of eight rows a label."""
+"""Train rows that mteb's classification draws by default; some tasks draw 16 or 32 a label."""
 
 Statistics = Mapping[str, Any]
 Cell = tuple[str, str]

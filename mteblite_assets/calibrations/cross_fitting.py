@@ -9,6 +9,7 @@ fits, not 165 (`method.md` 3.11, "leave-two-families-out sharing").
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -26,9 +27,17 @@ RawEstimates = Callable[[np.ndarray], np.ndarray]
 
 def family_groups(families: Sequence[str], n_groups: int = N_GROUPS) -> np.ndarray:
     """Return the group of each model (n_models,); families stay whole, names decide the order."""
+    return _family_groups(tuple(families), n_groups)
+
+
+@lru_cache(maxsize=1024)
+def _family_groups(families: tuple[str, ...], n_groups: int) -> np.ndarray:
+    """The same few zoos come back thousands of times."""
     names = sorted(set(families), key=lambda name: (stable_seed("group", name), name))
     group = {name: place % n_groups for place, name in enumerate(names)}
-    return np.array([group[family] for family in families])
+    found = np.array([group[family] for family in families])
+    found.flags.writeable = False
+    return found
 
 
 def inner_folds(

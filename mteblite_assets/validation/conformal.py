@@ -93,7 +93,7 @@ def _quantiles(
         level: coverage.
     """
     enough = np.cumsum(weights, axis=1) >= level * (n_families + 1) - 1e-9
-    exists = enough.any(axis=1)
+    exists = np.asarray(enough.any(axis=1))
     if len(values) == 0:
         return np.full(len(weights), np.nan), exists
     return np.where(exists, values[np.argmax(enough, axis=1)], np.nan), exists

@@ -58,6 +58,8 @@ class JointFolds:
     public: PublicScores | None = None
     _folds: dict[str, Fold] = field(default_factory=dict)
     _starts: dict[tuple[str, str, str], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    _places: dict[str, np.ndarray] = field(default_factory=dict)
+    _public: dict[tuple[str, ...], tuple[np.ndarray, tuple[str, ...]]] = field(default_factory=dict)
     predictions: dict[tuple[str, str], JointPrediction] = field(default_factory=dict)
     """(fold, variant) -> predictions of the fold's held-out models, in order of their names."""
 
@@ -71,7 +73,7 @@ class JointFolds:
         for choice in self.choices:
             key = (fold.name, _body(choice), task.evidence.task)
             if key not in self._starts:
-                self._starts[key] = self._wide(models, *task.start(train, choice))
+                self._starts[key] = self._wide(task, *task.start(train, choice))
 
     def predict(self, workers: int | None = None) -> list[pd.DataFrame]:
         """Return the rows of all folds and variants; `workers` threads share the folds."""
@@ -134,15 +136,16 @@ class JointFolds:
         self, fold: Fold, tasks: Sequence[str], train: np.ndarray, taught: np.ndarray
     ) -> JointData:
         """What the training models of a fold teach."""
-        families = family_by_model(self.evidences)
+        families = self._families
         place = np.array([self._tasks.index(t) for t in tasks])
         public = np.empty((0, len(tasks)))
         public_families: tuple[str, ...] = ()
         if self.public is not None:
-            hidden = fold.held_out | fold.excluded
-            public, public_families = self.public.without(
-                tasks, set(self._models), {families[m] for m in hidden}
-            )
+            hidden = {families[m] for m in fold.held_out | fold.excluded}
+            key = (*tasks, "", *sorted(hidden))
+            if key not in self._public:
+                self._public[key] = self.public.without(tasks, set(self._models), hidden)
+            public, public_families = self._public[key]
         return JointData(
             taught=taught,
             scores=self._scores[np.ix_(train, place)],
@@ -153,15 +156,19 @@ class JointFolds:
         )
 
     def _wide(
-        self, models: Sequence[str], estimates: np.ndarray, taught: np.ndarray
+        self, task: TaskRefits, estimates: np.ndarray, taught: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """The same over all models of the suite; NaN for those that the task lacks."""
-        index = pd.Index(self._models).get_indexer(pd.Index(models))
+        evidence = task.evidence
+        if evidence.task not in self._places:
+            place = {model: i for i, model in enumerate(self._models)}
+            self._places[evidence.task] = np.array([place[m] for m in evidence.models])
         wide = np.full((2, len(self._models)), np.nan)
-        wide[0, index], wide[1, index] = estimates, taught
+        wide[:, self._places[evidence.task]] = estimates, taught
         return wide[0], wide[1]
 
     def __post_init__(self) -> None:
+        self._families = family_by_model(self.evidences)
         self._models = sorted({m for e in self.evidences for m in e.models})
         self._tasks = sorted(e.task for e in self.evidences)
         self._types = {e.task: e.task_type for e in self.evidences}

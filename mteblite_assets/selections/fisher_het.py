@@ -28,8 +28,7 @@ def select_fisher_het(
     evidence: TaskEvidence, fit: ItemFit, k: int, rng: np.random.Generator
 ) -> Selected:
     """Choose k items within the strata; items without gain are filled up at random."""
-    if in_unit_range(evidence.outcomes) and not is_binary(evidence.outcomes):
-        fit = fit_items(evidence, "heteroskedastic")
+    fit = heteroskedastic_fit(evidence, fit)
     model = RESPONSE_MODELS[fit.response_model]
     information = np.array(model.information(fit.parameters, fit.ability.theta), dtype=float)
     eligible = eligible_items(fit, information)
@@ -44,6 +43,13 @@ def select_fisher_het(
         return places, difficulty_weights(level[members], mass[members], places)
 
     return within_strata(evidence, k, rng, choose)
+
+
+def heteroskedastic_fit(evidence: TaskEvidence, fit: ItemFit) -> ItemFit:
+    """Return the fit with a variance that follows the mean, where outcomes are graded."""
+    if in_unit_range(evidence.outcomes) and not is_binary(evidence.outcomes):
+        return fit_items(evidence, "heteroskedastic")
+    return fit
 
 
 def difficulty_weights(level: np.ndarray, mass: np.ndarray, chosen: np.ndarray) -> np.ndarray:

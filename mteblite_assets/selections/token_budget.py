@@ -1,0 +1,222 @@
+"""Select for a budget of tokens instead of K items: gain per encoded token.
+
+Long items must earn their length. Selectors that maximise a gain (`fisher`, `fisher_het`,
+`facility`) take the item of the most gain per token, again and again, while it can be paid; since
+that alone may be arbitrarily bad (a tiny cheap item before one dear good one), the best single item
+replaces the set where it gains more: at least (1 - 1/e) / 2 of the maximum (Khuller, Moss and Naor
+1999; Leskovec et al. 2007). Selectors without a gain, and set metrics, whose statistics need their
+labels, take the largest K that the budget pays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.item_parameters.fitting import (
+    RESPONSE_MODELS,
+    ItemFit,
+    restrict,
+    usable_models,
+)
+from mteblite_assets.selections.anchor import outcome_vectors
+from mteblite_assets.selections.facility import correlations, cover_weights
+from mteblite_assets.selections.fisher import MIN_GAIN, PRIOR_PRECISION, eligible_items
+from mteblite_assets.selections.fisher_het import difficulty_weights, heteroskedastic_fit
+from mteblite_assets.selections.registry import NEEDS_ABILITY, select
+from mteblite_assets.selections.selector import Selected, pool_weights
+from mteblite_assets.selections.strata import cells, difficulty
+
+Gain = Callable[[list[int]], np.ndarray]
+"""Items chosen so far -> what each item (n,) would add; 0 for those that must not be chosen."""
+PAID = 1.0 + 1e-9
+"""Sums in another order differ in their last digits: an exactly paid item is paid."""
+
+
+def select_for_budget(
+    method: str,
+    evidence: TaskEvidence,
+    fit: ItemFit,
+    costs: np.ndarray,
+    budget: float,
+    rng_keys: tuple[str | int, ...],
+) -> pd.DataFrame:
+    """Choose items of a task that cost at most the budget.
+
+    Args:
+        method: a name in SELECTORS.
+        evidence: the training models.
+        fit: the items fitted on them.
+        costs: (n_items,) positive tokens of each item, by item_id; see `item_costs`.
+        budget: tokens.
+        rng_keys: stable keys of every random draw.
+
+    Returns:
+        As `select`: item_id, method, rank, weight (positive, sum 1).
+
+    Raises:
+        ValueError: the budget pays no item, or `select` refuses.
+    """
+    if budget * PAID < costs.min():
+        raise ValueError(
+            f"{evidence.task}: a budget of {budget:g} tokens pays no item, the cheapest costs "
+            f"{costs.min():g}: raise the budget"
+        )
+    whole = costs.sum() <= budget * PAID
+    has_gain = method in GAINS and (method not in NEEDS_ABILITY or fit.usable)
+    if whole or not has_gain or evidence.kind != "per_item":
+        return _largest_paid(method, evidence, fit, costs, budget, rng_keys)
+    reference = restrict(evidence, usable_models(evidence))
+    chosen, weights = _by_cell(method, reference, fit, costs, budget)
+    if len(chosen) == 0:
+        return _largest_paid("strat", evidence, fit, costs, budget, rng_keys)
+    return pd.DataFrame(
+        {
+            "item_id": evidence.items["item_id"].to_numpy()[chosen],
+            "method": method,
+            "rank": np.arange(1, len(chosen) + 1),
+            "weight": weights / weights.sum(),
+        }
+    )
+
+
+def greedy_per_cost(gain: Gain, costs: np.ndarray, budget: float) -> list[int]:
+    """Return items by gain per cost, ties by position, or the best single item if that gains more.
+
+    Args:
+        gain: of a monotone submodular function.
+        costs: (n,) positive.
+        budget: their sum is at most this.
+    """
+    chosen: list[int] = []
+    free, left, reached = np.ones(len(costs), dtype=bool), budget * PAID, 0.0
+    first = gain([])
+    while True:
+        gains = gain(chosen) if chosen else first
+        rate = np.where(free & (costs <= left) & (gains >= MIN_GAIN), gains / costs, -1.0)
+        best = int(np.argmax(rate.round(12)))
+        if rate[best] < 0:
+            break
+        chosen.append(best)
+        free[best] = False
+        left -= costs[best]
+        reached += float(gains[best])
+    single = int(np.argmax(np.where(costs <= budget * PAID, first, -1.0).round(12)))
+    return [single] if chosen and first[single] > reached + MIN_GAIN else chosen
+
+
+def information_gain(information: np.ndarray) -> Gain:
+    """Return the gain in log posterior precision of (n_models, n_items) information."""
+
+    def gain(chosen: list[int]) -> np.ndarray:
+        total = PRIOR_PRECISION + information[:, chosen].sum(axis=1)
+        return np.asarray(np.log1p(information / total[:, None]).sum(axis=0))
+
+    return gain
+
+
+def cover_gain(similarity: np.ndarray, mass: np.ndarray) -> Gain:
+    """Return the gain in mass covered, of (n, n) similarities; see `facility.greedy_cover`."""
+
+    def gain(chosen: list[int]) -> np.ndarray:
+        covered = similarity[:, chosen].max(axis=1, initial=0.0)
+        return np.asarray(mass @ np.maximum(similarity - covered[:, None], 0.0))
+
+    return gain
+
+
+Within = Callable[[np.ndarray], tuple[Gain, Callable[[np.ndarray], np.ndarray]]]
+"""Positions of a cell -> the gain over them, and places -> weights."""
+
+
+def _fisher(evidence: TaskEvidence, fit: ItemFit) -> Within:
+    model = RESPONSE_MODELS[fit.response_model]
+    information = np.array(model.information(fit.parameters, fit.ability.theta), dtype=float)
+    information[:, ~eligible_items(fit, information)] = 0.0
+    return lambda members: (information_gain(information[:, members]), lambda p: np.ones(len(p)))
+
+
+def _fisher_het(evidence: TaskEvidence, fit: ItemFit) -> Within:
+    spread_fit = heteroskedastic_fit(evidence, fit)
+    of_fisher = _fisher(evidence, spread_fit)
+    level, mass = difficulty(evidence.outcomes), pool_weights(evidence)
+    return lambda members: (
+        of_fisher(members)[0],
+        lambda places: difficulty_weights(level[members], mass[members], places),
+    )
+
+
+def _facility(evidence: TaskEvidence, fit: ItemFit) -> Within:
+    del fit
+    vectors, mass = outcome_vectors(evidence.outcomes), pool_weights(evidence)
+
+    def within(members: np.ndarray) -> tuple[Gain, Callable[[np.ndarray], np.ndarray]]:
+        similarity = correlations(vectors[members])
+        share = mass[members]
+        return cover_gain(similarity, share), lambda p: cover_weights(similarity, share, p)
+
+    return within
+
+
+GAINS: dict[str, Callable[[TaskEvidence, ItemFit], Within]] = {
+    "fisher": _fisher,
+    "fisher_het": _fisher_het,
+    "facility": _facility,
+}
+"""Selectors that maximise a gain."""
+
+
+def _by_cell(
+    method: str, evidence: TaskEvidence, fit: ItemFit, costs: np.ndarray, budget: float
+) -> Selected:
+    """Split the budget over cells by pool mass, so that every subset gets its share."""
+    within = GAINS[method](evidence, fit)
+    of_item, mass = cells(evidence.items), pool_weights(evidence)
+    chosen: list[np.ndarray] = []
+    weights: list[np.ndarray] = []
+    for cell in range(of_item.max() + 1):
+        members = np.flatnonzero(of_item == cell)
+        share = float(mass[members].sum())
+        gain, weigh = within(members)
+        places = np.array(greedy_per_cost(gain, costs[members], budget * share), dtype=int)
+        if len(places):
+            weight = weigh(places)
+            chosen.append(members[places])
+            weights.append(share * weight / weight.sum())
+    if not chosen:
+        return np.array([], dtype=int), np.array([])
+    return np.concatenate(chosen), np.concatenate(weights)
+
+
+def _largest_paid(
+    method: str,
+    evidence: TaskEvidence,
+    fit: ItemFit,
+    costs: np.ndarray,
+    budget: float,
+    rng_keys: tuple[str | int, ...],
+) -> pd.DataFrame:
+    """The selection of the largest K that bisection finds paid.
+
+    Costs need not rise with K, since other items are chosen at each; what comes back is paid.
+    """
+    place = pd.Series(np.arange(len(costs)), index=evidence.items["item_id"])
+    low, high = 0, len(costs) + 1
+    found: pd.DataFrame | None = None
+    while high - low > 1:
+        k = (low + high) // 2
+        selection = select(method, evidence, fit, k, rng_keys)
+        if costs[place[selection["item_id"]].to_numpy()].sum() <= budget * PAID:
+            low, found = k, selection
+        else:
+            high = k
+    return found if found is not None else _cheapest(evidence, costs)
+
+
+def _cheapest(evidence: TaskEvidence, costs: np.ndarray) -> pd.DataFrame:
+    """One item, where the budget pays no item that the method would choose."""
+    item = evidence.items["item_id"].to_numpy()[int(np.argmin(costs))]
+    return pd.DataFrame({"item_id": [item], "method": ["cheapest"], "rank": [1], "weight": [1.0]})

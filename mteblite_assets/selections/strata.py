@@ -8,6 +8,8 @@ import pandas as pd
 from mteblite_assets.item_parameters.evidence import TaskEvidence
 
 GOLD_BINS = 5
+DECIMALS = 6
+"""Difficulties equal to this many decimals are ties, so that single precision changes nothing."""
 
 
 def cells(items: pd.DataFrame) -> np.ndarray:
@@ -39,7 +41,7 @@ def difficulty(outcomes: np.ndarray) -> np.ndarray:
     count = seen.sum(axis=0)
     total = np.where(seen, outcomes, 0.0).sum(axis=0)
     overall = float(total.sum() / max(int(count.sum()), 1))
-    return np.round(np.where(count > 0, total / np.maximum(count, 1), overall), 10)
+    return np.round(np.where(count > 0, total / np.maximum(count, 1), overall), DECIMALS)
 
 
 def difficulty_cells(outcomes: np.ndarray, k: int) -> list[np.ndarray]:

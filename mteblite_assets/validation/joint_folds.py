@@ -89,7 +89,9 @@ class JointFolds:
     def training(self, fold: Fold, choice: Variant | Baseline) -> tuple[list[str], JointData]:
         """Return the tasks that a fold has training models for, and what these teach."""
         tasks = self._known_tasks(fold, choice)
-        train = np.array([fold.trains(m) for m in self._models])
+        # A model without any full score teaches nothing, and takes no weight from its family.
+        told = np.isfinite(self._scores).any(axis=1)
+        train = np.array([fold.trains(m) for m in self._models]) & told
         taught = np.column_stack([self._starts[fold.name, _body(choice), t][1] for t in tasks])
         return tasks, self._data(fold, tasks, train, taught[train])
 
@@ -176,6 +178,7 @@ class JointFolds:
         self._scores = np.array(
             [[by_task[t].get(m, np.nan) for t in self._tasks] for m in self._models], dtype=float
         )
+        self._scores[~np.isfinite(self._scores)] = np.nan
 
 
 def _layer(choice: Variant | Baseline) -> JointLayer:

@@ -78,6 +78,31 @@ def test_two_pl_recovers_known_parameters():
     assert found.intercept == pytest.approx(intercept, abs=0.15)
 
 
+# girth 0.8.0, `girth.twopl_mml` (marginal maximum likelihood) on the data of the test below, run
+# once with numpy 2.4.6 and scipy 1.17.1: discrimination and difficulty.
+GIRTH_SLOPE = [1.2319, 1.3696, 0.6746, 1.4971, 2.0140, 0.9874,
+               1.0345, 0.5753, 1.6131, 1.3936, 1.0571, 0.8354]  # fmt: skip
+GIRTH_DIFFICULTY = [-1.0210, 0.8619, 1.4634, -0.9631, -0.0846, -0.0163,
+                    0.4833, -0.5836, 0.7641, 0.2405, -1.3798, 1.4645]  # fmt: skip
+
+
+def test_two_pl_agrees_with_girth_and_the_truth():
+    rng = np.random.default_rng(20260)
+    theta = rng.normal(size=3000)
+    theta = (theta - theta.mean()) / theta.std()
+    slope, difficulty = rng.uniform(0.6, 2.0, size=12), rng.normal(size=12)
+    p = 1 / (1 + np.exp(-slope * (theta[:, None] - difficulty)))
+    found = two_pl.fit(theta, (rng.random((3000, 12)) < p).astype(float), np.ones(3000))
+    ours = -found.intercept / found.slope
+    # girth does not know the abilities; its slopes are the noisier ones.
+    assert found.slope == pytest.approx(np.array(GIRTH_SLOPE), abs=0.2)
+    assert ours == pytest.approx(np.array(GIRTH_DIFFICULTY), abs=0.2)
+    error, of_girth = np.abs(found.slope - slope), np.abs(np.array(GIRTH_SLOPE) - slope)
+    assert error.mean() < of_girth.mean() < 0.1
+    assert error.max() < 0.2
+    assert np.abs(ours - difficulty).mean() < 0.06
+
+
 def test_linear_gaussian_equals_ridge_regression_with_free_intercept():
     from sklearn.linear_model import Ridge
 

@@ -24,18 +24,27 @@ def condition(
         noise: (d,) variances of e, at least 0; components without a finite one are not used.
         mean: (d,).
         covariance: (d, d) positive definite.
-        cap: deviations beyond this many standard deviations of z count as that many, so that a
-            broken task does not drag the others along; None = no cap.
+        cap: a component that deviates by more than this many standard deviations of z is taken
+            to have a variance of its own, large enough to make it that many: a broken or odd task
+            then hardly moves the others, and its own measurement is believed. (Clipping the
+            deviation instead would pull the odd task itself back by what was clipped.) None =
+            no cap.
     """
     seen = np.isfinite(observed) & np.isfinite(noise)
     if not seen.any():
         return mean.copy(), covariance.copy()
-    spread = covariance[np.ix_(seen, seen)] + np.diag(noise[seen])
     deviation = (observed - mean)[seen]
     if cap is not None:
-        limit = cap * np.sqrt(np.diag(spread))
-        deviation = np.clip(deviation, -limit, limit)
+        covariance = covariance.copy()
+        own = np.diag(covariance)[seen] + noise[seen]
+        covariance[seen, seen] += own_variance(deviation, own, cap)
+    spread = covariance[np.ix_(seen, seen)] + np.diag(noise[seen])
     cross = covariance[:, seen]
     gain = np.linalg.solve(spread, cross.T).T
     posterior = covariance - gain @ cross.T
     return mean + gain @ deviation, 0.5 * (posterior + posterior.T)
+
+
+def own_variance(deviation: np.ndarray, variance: np.ndarray, cap: float) -> np.ndarray:
+    """Return what a component's variance lacks (n,) for its deviation to be `cap` deviations."""
+    return np.maximum((deviation / cap) ** 2 - variance, 0.0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mteblite_assets.calibrations.gaussian import condition
+from mteblite_assets.calibrations.gaussian import condition, own_variance
 from mteblite_assets.calibrations.joint import (
     MAX_DEVIATION,
     Blup,
@@ -61,8 +61,9 @@ def _others(blup: Blup, z: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, n
     """Mean and variance of each known task given the other known ones."""
     prior, noise = blup.prior, blup.noise[known]
     spread = prior.covariance[np.ix_(known, known)] + np.diag(noise)
-    limit = MAX_DEVIATION * np.sqrt(np.diag(spread))
-    deviation = np.clip((z - prior.mean)[known], -limit, limit)
+    deviation = (z - prior.mean)[known]
+    own = own_variance(deviation, np.diag(spread), MAX_DEVIATION)
+    spread += np.diag(own)
     precision = np.linalg.inv(spread)
     left = deviation - precision @ deviation / np.diag(precision)
-    return prior.mean[known] + left, 1.0 / np.diag(precision) - noise
+    return prior.mean[known] + left, 1.0 / np.diag(precision) - noise - own

@@ -64,6 +64,24 @@ def test_a_broken_task_is_capped():
     assert capped[0] < 3.0 < condition(z, np.full(3, 0.1), np.zeros(3), covariance)[0][0]
 
 
+def test_an_odd_model_keeps_what_was_measured_of_its_odd_task():
+    """Measured well and far from all others: the measurement counts, not the others' spread."""
+    covariance = 0.8 * np.ones((3, 3)) + 0.2 * np.eye(3)
+    z = np.array([0.3, 0.2, -9.0])
+    found, posterior = condition(z, np.full(3, 0.01), np.zeros(3), covariance, cap=4.0)
+    assert found[2] == pytest.approx(-9.0, abs=0.1)
+    assert posterior[2, 2] == pytest.approx(0.01, rel=0.05)
+    # The others go on nearly as if it had not been measured.
+    without = condition(np.array([0.3, 0.2, np.nan]), np.full(3, 0.01), np.zeros(3), covariance)[0]
+    assert found[:2] == pytest.approx(without[:2], abs=0.05)
+    # Within the cap nothing changes.
+    z = np.array([0.3, 0.2, -1.0])
+    plain = condition(z, np.full(3, 0.01), np.zeros(3), covariance)
+    capped = condition(z, np.full(3, 0.01), np.zeros(3), covariance, cap=4.0)
+    assert capped[0] == pytest.approx(plain[0])
+    assert capped[1] == pytest.approx(plain[1])
+
+
 # --- covariance ------------------------------------------------------------------------------
 
 

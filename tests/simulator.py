@@ -3,7 +3,8 @@
 45 reference models of 33 organisations (families) with their official scores on 41 tasks. Every
 task gets a pool of items whose outcomes have, within a model, the spread that was measured on real
 data (`method.md` 4.5, 5.2); between models they share difficulty, and a part that families share.
-A model's mean over infinitely many items is its full score, so the pool's error comes by itself.
+A model's mean over infinitely many items is its full score, so the pool's error comes by itself;
+tasks with fewer items than a pool takes are in it whole.
 
 Statistics of set-metric tasks are weighted means of simulated contributions: their noise is that of
 average precision, Spearman and V-measure (level `official`) or of the surrogates (level
@@ -41,6 +42,9 @@ TEXTS = {"Retrieval": 32.0, "Reranking": 25.0, "Summarization": 27.0, "PairClass
          "STS": 2.0, "Classification": 1.0, "Clustering": 1.0}  # fmt: skip
 """Texts that one more item encodes (`method.md` 5.6)."""
 SMALL_POOLS = {"TRECCOVID": 50, "Touche2020Retrieval.v3": 49, "SummEvalSummarization.v2": 100}
+"""Tasks that have no more items: their pool is the whole task, and its mean the full score."""
+CANDIDATES_SD = 0.01
+"""But for what reduced candidate documents change, in retrieval."""
 
 
 @dataclass(frozen=True)
@@ -178,6 +182,8 @@ def _task(
     observations = None
     if per_item:
         outcomes = _graded(latent, scores, ITEM_SD[kind])
+        if n_items == SMALL_POOLS.get(task):
+            outcomes = _exact(outcomes, _whole(task, kind, models, scores, seed))
         pool_scores = outcomes.mean(axis=1)
     else:
         contributions = scores[:, None] + STATISTIC_SD[level][kind] * latent
@@ -207,6 +213,26 @@ def _task(
         pool_scores=pool_scores,
         observations=observations,
     )
+
+
+def _whole(task: str, kind: str, models: list[str], scores: np.ndarray, seed: int) -> np.ndarray:
+    """What a model scores on all items of a task, with the candidates of the pool."""
+    if kind != "Retrieval":
+        return scores
+    own = [generator(seed, task, "candidates", model).normal() for model in models]
+    return scores + CANDIDATES_SD * np.array(own)
+
+
+def _exact(outcomes: np.ndarray, means: np.ndarray) -> np.ndarray:
+    """Move each model's outcomes (n_models, n_items) along the probit to a given mean."""
+    probit = norm.ppf(np.clip(outcomes, 1e-6, 1 - 1e-6))
+    target = np.clip(means, 0.001, 0.999)
+    low, high = np.full(len(means), -10.0), np.full(len(means), 10.0)
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        under = norm.cdf(probit + middle[:, None]).mean(axis=1) < target
+        low, high = np.where(under, middle, low), np.where(under, high, middle)
+    return np.asarray(norm.cdf(probit + low[:, None]))
 
 
 def _latent(

@@ -56,6 +56,20 @@ def test_outcomes_have_the_spread_and_mean_that_they_should(matrix, models, leve
             assert np.median(seen.std(axis=1)) == pytest.approx(expected, rel=0.1)
 
 
+def test_pools_that_are_the_whole_task_have_its_score(matrix, models):
+    zoo = simulator.make_zoo(matrix, models, n_items=1000)
+    by_task = {e.task: e for e in zoo.evidences}
+    whole = by_task["SummEvalSummarization.v2"]
+    inside = (whole.full_scores > 0.001) & (whole.full_scores < 0.999)
+    assert whole.pool_scores[inside] == pytest.approx(whole.full_scores[inside], abs=1e-6)
+    for task in ("TRECCOVID", "Touche2020Retrieval.v3"):
+        gap = by_task[task].pool_scores - by_task[task].full_scores
+        assert 0.005 < gap.std() < 0.02
+    cut = simulator.make_zoo(matrix, models, n_items=40)
+    gap = next(e.pool_scores - e.full_scores for e in cut.evidences if e.task == whole.task)
+    assert gap.std() > 0.01
+
+
 def test_models_may_lack_tasks(matrix, models):
     zoo = simulator.make_zoo(matrix, models, n_items=30, missing=0.3)
     sizes = [len(e.models) for e in zoo.evidences]

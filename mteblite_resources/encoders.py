@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
-import importlib.util
 import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mteblite_resources.backends import require_backend, way_out
 from mteblite_resources.model_identity import ModelIdentity, identify
 from mteblite_resources.model_spec import ModelSpec
 from mteblite_resources.prompt_strategy import apply_strategy
@@ -135,7 +134,7 @@ def _loader(
                 f"model {spec.name!r} changed since this run asked for it: run again, "
                 "and it is treated as the new model that it is"
             )
-        _require_backend(spec, settings)
+        require_backend(spec.name, settings.backend)
         try:
             if spec.path:
                 return _adjusted(_load_local(spec, settings), spec, settings)
@@ -146,51 +145,12 @@ def _loader(
             if isinstance(error, ImportError) and settings.backend != "torch":
                 raise ValueError(
                     f"backend {settings.backend!r} of model {spec.name!r} does not go with the "
-                    f"installed transformers ({error}): `pip install "
-                    f"'{_requirement(settings.backend)}'`, or choose backend torch"
-                    f"{_NOTES[settings.backend]}"
+                    f"installed transformers ({error}): {way_out(settings.backend)}"
                 ) from error
             error.add_note(f"while loading model {spec.name!r}")
             raise
 
     return load
-
-
-def _require_backend(spec: ModelSpec, settings: EncodingSettings) -> None:
-    """sentence-transformers says it too, but after minutes of loading, and as no ValueError."""
-    extra = settings.backend
-    absent = [name for name, module in _BACKENDS.get(extra, {}).items() if not _has(module)]
-    if absent:
-        raise ValueError(
-            f"backend {extra!r} of model {spec.name!r} needs {' and '.join(absent)}, not installed "
-            f"here: `pip install '{_requirement(extra)}'`, or choose backend torch{_NOTES[extra]}"
-        )
-
-
-_BACKENDS = {
-    "onnx": {"optimum-onnx": "optimum.onnxruntime", "onnxruntime": "onnxruntime"},
-    "openvino": {"optimum-intel": "optimum.intel", "openvino": "openvino"},
-}
-"""Packages of each backend, and a module of each package."""
-
-
-def _has(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # not even the package that it is a part of
-        return False
-
-
-def _requirement(extra: str) -> str:
-    """What brings a backend; pinned, for pip would take an old sentence-transformers for it."""
-    return f"sentence-transformers[{extra}]=={importlib.metadata.version('sentence-transformers')}"
-
-
-_NOTES = {
-    "onnx": ". If pip finds no versions that go together (optimum-onnx 0.1 needs transformers 4, "
-    "sentence-transformers 6 needs 5), openvino is the other way",
-    "openvino": "",
-}
 
 
 def _adjusted(

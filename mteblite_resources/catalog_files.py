@@ -6,10 +6,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mteblite_assets.calibrations.registry import ESTIMATORS
+from mteblite_assets.calibrations.levels import ALL_CALIBRATIONS
+from mteblite_assets.calibrations.registry import ESTIMATORS, SET_ESTIMATORS
+from mteblite_assets.item_parameters.fitting import RESPONSE_MODELS
 from mteblite_assets.selections.registry import SELECTORS
 from mteblite_assets.suites.catalog import Catalog, Suite, make_suite
 from mteblite_assets.suites.resolution import LeftOut
@@ -20,6 +23,8 @@ from mteblite_assets.suites.suite_file import (
     check_methods,
     read_suite_file,
 )
+from mteblite_assets.validation.folds import PROTOCOLS
+from mteblite_assets.validation.presets import packaged_presets
 from mteblite_resources.frozen_tasks import packaged_suites, recall_resolution, stamp, write_json
 from mteblite_resources.home import Home
 from mteblite_resources.model_spec import ModelSpec
@@ -56,7 +61,7 @@ def _read_checked(path: Path, packaged: Mapping[str, Path]) -> SuiteFile:
         raise SuiteFileError(f"{path.name}: cannot be read: {error}") from error
     if key not in _READ:
         file = read_suite_file(path, packaged)
-        check_methods(path.name, file, list(SELECTORS), list(ESTIMATORS))
+        check_methods(path.name, file, _method_names())
         _check_models(path.name, file)
         _READ[key] = file
     return _READ[key]
@@ -88,6 +93,21 @@ def spec_of(model: SuiteModel) -> ModelSpec:
         ValueError: name, role or dimension is not allowed.
     """
     return ModelSpec(**model.model_dump(exclude={"private", "provenance"}))
+
+
+@cache
+def _method_names() -> dict[str, list[str]]:
+    """What the later stages offer, by key of the suite file."""
+    return {
+        "per_item.selection": list(SELECTORS),
+        "per_item.estimator": list(ESTIMATORS),
+        "set_metric.selection": list(SELECTORS),
+        "set_metric.estimator": list(SET_ESTIMATORS),
+        "calibration": list(ALL_CALIBRATIONS),
+        "response_model": ["auto", *RESPONSE_MODELS],
+        "preset": list(packaged_presets()),
+        "validation.protocols": list(PROTOCOLS),
+    }
 
 
 def _check_models(file_name: str, file: SuiteFile) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -192,12 +193,23 @@ def _connect(path: Path, attempts: int = 40) -> duckdb.DuckDBPyConnection:
 
 
 def _ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:
-    made = connection.execute(
-        "SELECT count(*) FROM duckdb_views() WHERE schema_name = 'reference_scores' "
-        "AND view_name = 'full_scores'"
+    """Create what is missing, also in a warehouse that an earlier version made.
+
+    The schema file is safe to run on any earlier state; it is run when it changed since.
+    """
+    text = SCHEMA.read_text()
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    known = connection.execute(
+        "SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'ledger' "
+        "AND table_name = 'schema_version'"
     ).fetchall()[0][0]
-    if not made:
-        connection.execute(SCHEMA.read_text())
+    if known:
+        stored = connection.execute("SELECT digest FROM ledger.schema_version").fetchall()
+        if stored == [(digest,)]:
+            return
+    connection.execute(text)
+    connection.execute("DELETE FROM ledger.schema_version")
+    connection.execute("INSERT INTO ledger.schema_version VALUES (?)", [digest])
 
 
 def _rollback(connection: duckdb.DuckDBPyConnection) -> None:

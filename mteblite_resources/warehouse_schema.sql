@@ -21,6 +21,9 @@ CREATE TABLE IF NOT EXISTS ledger.partitions (
     PRIMARY KEY (asset, partition_key)
 );
 
+-- one row: which version of this file the tables were last brought up to
+CREATE TABLE IF NOT EXISTS ledger.schema_version (digest VARCHAR NOT NULL);
+
 -- (suite, task)
 CREATE TABLE IF NOT EXISTS suites.suite_tasks (
     suite VARCHAR, task VARCHAR, task_type VARCHAR, main_metric VARCHAR, split VARCHAR,
@@ -64,6 +67,14 @@ CREATE TABLE IF NOT EXISTS pools.shared_pool_items (
 CREATE TABLE IF NOT EXISTS pools.shared_pool_stats (
     pool_task VARCHAR, task VARCHAR, n_items BIGINT, n_texts BIGINT, n_available BIGINT,
     n_dropped_relevant BIGINT, seconds DOUBLE, pool_hash VARCHAR
+);
+-- (pool_task): tokens that one more item costs beside others, that all items share, and of all texts
+CREATE TABLE IF NOT EXISTS pools.shared_pool_costs (
+    pool_task VARCHAR, item_tokens DOUBLE, shared_tokens DOUBLE, n_tokens BIGINT
+);
+-- (pool_task, item_id): tokens of the texts that an item brings by itself
+CREATE TABLE IF NOT EXISTS pools.shared_item_costs (
+    pool_task VARCHAR, item_id VARCHAR, tokens BIGINT
 );
 
 -- (pool_task, model)
@@ -115,6 +126,10 @@ CREATE TABLE IF NOT EXISTS item_parameters.abilities (
     suite VARCHAR, task VARCHAR, model VARCHAR, theta DOUBLE, theta_mean DOUBLE, theta_sd DOUBLE
 );
 
+-- (suite, task): how many items are selected; `spread` is NULL where items are shared out equally
+CREATE TABLE IF NOT EXISTS selections.allocations (
+    suite VARCHAR, task VARCHAR, k INTEGER, item_tokens DOUBLE, spread DOUBLE
+);
 -- (suite, task, item_id)
 CREATE TABLE IF NOT EXISTS selections.selected_items (
     suite VARCHAR, task VARCHAR, item_id VARCHAR, method VARCHAR, rank INTEGER, weight DOUBLE
@@ -136,11 +151,22 @@ CREATE TABLE IF NOT EXISTS validation.lomo_predictions (
 CREATE TABLE IF NOT EXISTS validation.lomo_folds (
     suite VARCHAR, protocol VARCHAR, fold VARCHAR, model VARCHAR, family VARCHAR, held_out BOOLEAN
 );
--- (suite, protocol, variant, target, metric)
+-- (suite, protocol, fold): macro means of the fold's training models
+CREATE TABLE IF NOT EXISTS validation.fold_ranges (
+    suite VARCHAR, protocol VARCHAR, fold VARCHAR, low DOUBLE, high DOUBLE
+);
+-- (suite, preset, fold): the variant that the other families chose
+CREATE TABLE IF NOT EXISTS validation.nested_choices (
+    suite VARCHAR, preset VARCHAR, fold VARCHAR, variant VARCHAR, inner_mae DOUBLE,
+    runner_up_mae DOUBLE
+);
+-- (suite, protocol, variant, target, metric); lower and upper: 95 % bootstrap over families
 CREATE TABLE IF NOT EXISTS validation.validation_metrics (
     suite VARCHAR, protocol VARCHAR, variant VARCHAR, target VARCHAR, metric VARCHAR,
     value DOUBLE, n_models INTEGER
 );
+ALTER TABLE validation.validation_metrics ADD COLUMN IF NOT EXISTS lower DOUBLE;
+ALTER TABLE validation.validation_metrics ADD COLUMN IF NOT EXISTS upper DOUBLE;
 
 -- (suite, task): all that scoring a new model needs
 CREATE TABLE IF NOT EXISTS lite_scores.lite_suites (
@@ -153,10 +179,26 @@ CREATE TABLE IF NOT EXISTS lite_scores.lite_suite_intervals (
     suite VARCHAR, target VARCHAR, half_width DOUBLE, interval_method VARCHAR,
     n_families INTEGER, level DOUBLE
 );
+ALTER TABLE lite_scores.lite_suite_intervals ADD COLUMN IF NOT EXISTS reference_low DOUBLE;
+ALTER TABLE lite_scores.lite_suite_intervals ADD COLUMN IF NOT EXISTS reference_high DOUBLE;
+-- (suite), suites with a calibration over all tasks only: see lite_scores/joint_scores.py
+CREATE TABLE IF NOT EXISTS lite_scores.lite_suite_joint (suite VARCHAR, joint JSON);
 -- (suite, task, model)
 CREATE TABLE IF NOT EXISTS lite_scores.task_scores (
     suite VARCHAR, task VARCHAR, task_type VARCHAR, model VARCHAR, predicted DOUBLE, lower DOUBLE,
     upper DOUBLE, n_items INTEGER, out_of_range BOOLEAN, interval_method VARCHAR, raw DOUBLE
+);
+-- `observed`: false for a task that could not be scored and was predicted from the others
+ALTER TABLE lite_scores.task_scores ADD COLUMN IF NOT EXISTS observed BOOLEAN;
+-- (suite, task, model, item_id): what the model did on a selected item: its outcome, or the
+-- observation that the set metric is made of
+CREATE TABLE IF NOT EXISTS lite_scores.selected_observations (
+    suite VARCHAR, task VARCHAR, model VARCHAR, item_id VARCHAR, rank INTEGER, observed DOUBLE[]
+);
+-- (suite, task_type, model)
+CREATE TABLE IF NOT EXISTS lite_scores.type_scores (
+    suite VARCHAR, task_type VARCHAR, model VARCHAR, predicted DOUBLE, lower DOUBLE, upper DOUBLE,
+    interval_method VARCHAR, out_of_range BOOLEAN
 );
 -- (suite, model)
 CREATE TABLE IF NOT EXISTS lite_scores.suite_scores (
@@ -165,6 +207,7 @@ CREATE TABLE IF NOT EXISTS lite_scores.suite_scores (
     type_means JSON, n_tasks INTEGER, n_texts BIGINT, n_encoded BIGINT, revision VARCHAR,
     seconds DOUBLE
 );
+ALTER TABLE lite_scores.suite_scores ADD COLUMN IF NOT EXISTS out_of_range BOOLEAN;
 
 -- columns that tables of an earlier version lack
 ALTER TABLE suites.suite_tasks ADD COLUMN IF NOT EXISTS part_of VARCHAR;
@@ -188,6 +231,10 @@ FROM suites.suite_tasks t JOIN pools.shared_pool_items p USING (pool_task);
 CREATE OR REPLACE VIEW pools.pool_stats AS
 SELECT t.suite, t.task, p.n_items, p.n_texts, p.n_available, p.n_dropped_relevant, p.seconds, p.pool_hash
 FROM suites.suite_tasks t JOIN pools.shared_pool_stats p USING (pool_task);
+
+CREATE OR REPLACE VIEW pools.pool_costs AS
+SELECT t.suite, t.task, c.item_tokens, c.shared_tokens, c.n_tokens
+FROM suites.suite_tasks t JOIN pools.shared_pool_costs c USING (pool_task);
 
 CREATE OR REPLACE VIEW outcomes.item_outcomes AS
 SELECT t.suite, t.task, o.model, o.item_id, o.outcome

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
-from mteblite_assets.calibrations.fitted_task import calibrate_task
+from mteblite_assets.calibrations.fitted_task import calibrate_variant
+from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
-from mteblite_assets.graph.work import Work
-from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of, suite_task_of
+from mteblite_assets.graph.work import SettingsContext, Work
+from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of
 from mteblite_assets.item_parameters.fitting import fit_from_tables
+from mteblite_assets.pools.task_data import task_kind
+
+
+def _settings(context: SettingsContext) -> Any:
+    file = context.suite.file
+    description = context.entry.description
+    if description is None:  # not resolved yet: nothing can run either
+        return str(Variant.chosen(file))
+    kind = task_kind(description.task_type)
+    return Variant.chosen(file).estimator_for(kind), file.calibration
 
 
 @stage_asset(
     grain=Grain.SUITE_TASK,
     deps=[*EVIDENCE, "item_parameters", "selected_items"],
     tables=["calibrations.calibrations"],
-    code_version="1",
+    code_version="2",
+    settings=_settings,
     checks=[
         Check(
             "lines_finite",
@@ -27,16 +41,21 @@ from mteblite_assets.item_parameters.fitting import fit_from_tables
     ],
 )
 def calibrations(work: Work) -> Produced:
-    """One row per (suite, task): estimator, slope, intercept and residual of the calibration."""
-    task = suite_task_of(work, work.key["task"])
+    """One row per (suite, task): estimator, slope, intercept and residual of the calibration.
+
+    In sample, cross-fitted, or what a calibration over all tasks starts from, as the suite asks.
+    """
+    file = work.suite.file
     fit = fit_from_tables(
         work.rows("item_parameters.item_parameters"), work.rows("item_parameters.abilities")
     )
-    fitted = calibrate_task(
+    fitted = calibrate_variant(
         evidence_of(work, work.key["task"]),
         fit,
         work.rows("selections.selected_items"),
-        str(task["estimator"]),
+        Variant.chosen(file),
+        (work.key["suite"], file.pool.seed),
+        response_model=file.response_model,
     )
     row = {k: v for k, v in fitted.calibration_row().items() if k != "task"}
     facts = {k: v if isinstance(v, str) else round(float(str(v)), 5) for k, v in row.items()}

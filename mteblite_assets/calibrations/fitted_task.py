@@ -221,8 +221,35 @@ def fit_task(
         ValueError: no model can be used, or the estimate is undefined for every one of them.
     """
     fit = fit_items(evidence, response_model)
-    method, estimator = variant.selection(evidence.kind), variant.estimator_for(evidence.kind)
-    selection = select(method, evidence, fit, k, rng_keys)
+    selection = select(variant.selection(evidence.kind), evidence, fit, k, rng_keys)
+    return calibrate_variant(
+        evidence, fit, selection, variant, rng_keys,
+        response_model=response_model, statistic=statistic,
+    )  # fmt: skip
+
+
+def calibrate_variant(
+    evidence: TaskEvidence,
+    fit: ItemFit,
+    selection: pd.DataFrame,
+    variant: Variant,
+    rng_keys: tuple[str | int, ...],
+    *,
+    response_model: str = "auto",
+    statistic: Statistic = set_statistic,
+) -> FittedTask:
+    """Calibrate a selection as a variant asks for, cross-fitted where it does; see `fit_task`.
+
+    Args:
+        evidence: reference models.
+        fit: their items.
+        selection: the variant's selection on the fit.
+        variant: whose estimator and calibration to use.
+        rng_keys: those of the selection; inner fits select as many items with them.
+        response_model: see `fit_items`.
+        statistic: the official set statistic.
+    """
+    estimator = variant.estimator_for(evidence.kind)
     calibration = variant.calibration_for(
         usable_estimator(estimator, evidence.kind, usable=fit.usable)
     )
@@ -230,7 +257,7 @@ def fit_task(
     if calibration in CROSS_FITTED or calibration in JOINT:
         calibration = CROSS_FITTED.get(calibration, starting_line(evidence.kind))
         held_out = cross_fitted_estimates(
-            evidence, method, estimator, k, rng_keys,
+            evidence, variant.selection(evidence.kind), estimator, len(selection), rng_keys,
             response_model=response_model, statistic=statistic,
         )  # fmt: skip
     return calibrate_task(

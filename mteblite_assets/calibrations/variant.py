@@ -12,6 +12,7 @@ from mteblite_assets.calibrations.registry import (
     find_set_estimator,
 )
 from mteblite_assets.selections.registry import SELECTORS
+from mteblite_assets.suites.method_keys import MethodKeys
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,17 @@ class Variant:
             set_selection,
             calibration or "linear",
             set_estimator or SET_STATISTIC,
+        )
+
+    @classmethod
+    def chosen(cls, file: MethodKeys) -> Variant:
+        """Return the variant that a suite file chose."""
+        return cls(
+            file.per_item.selection,
+            file.per_item.estimator,
+            file.set_metric.selection,
+            file.calibration,
+            file.set_metric.estimator,
         )
 
     def __str__(self) -> str:

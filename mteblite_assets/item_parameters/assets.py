@@ -8,7 +8,7 @@ import pandas as pd
 
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
-from mteblite_assets.graph.work import Work
+from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_assets.item_parameters.assembling import assemble_evidence
 from mteblite_assets.item_parameters.evidence import TaskEvidence
 from mteblite_assets.item_parameters.fitting import fit_items
@@ -41,11 +41,29 @@ def evidence_of(work: Work, task: str) -> TaskEvidence:
     )
 
 
+def evidences_of(work: Work) -> tuple[list[TaskEvidence], list[str]]:
+    """Assemble the evidence of every task of the work's suite, and why some have none."""
+    evidences, left_out = [], []
+    for name in work.rows("suites.suite_tasks")["task"]:
+        try:
+            evidences.append(evidence_of(work, name))
+        except ValueError as error:
+            left_out.append(f"{name}: {error}")
+    return evidences, left_out
+
+
+def _settings(context: SettingsContext) -> Any:
+    """None for the default, so that what earlier versions made stays fresh."""
+    chosen = context.suite.file.response_model
+    return None if chosen == "auto" else chosen
+
+
 @stage_asset(
     grain=Grain.SUITE_TASK,
     deps=EVIDENCE,
     tables=["item_parameters.item_parameters", "item_parameters.abilities"],
     code_version="1",
+    settings=_settings,
     checks=[
         Check(
             "parameters_finite",
@@ -65,10 +83,11 @@ def evidence_of(work: Work, task: str) -> TaskEvidence:
 def item_parameters(work: Work) -> Produced:
     """One row per (suite, task, item_id): response model, slope, intercept, residual.
 
-    Ability is the full score standardised over the kept models; binary outcomes get a 2PL,
-    others a linear-Gaussian factor model. Negative slopes are kept and counted.
+    Ability is the full score standardised over the kept models; unless the suite chose a response
+    model, binary outcomes get a 2PL, others a linear-Gaussian factor model. Negative slopes are
+    kept and counted.
     """
-    fit = fit_items(evidence_of(work, work.key["task"]), "auto")
+    fit = fit_items(evidence_of(work, work.key["task"]), work.suite.file.response_model)
     parameters = fit.item_parameters
     abilities = fit.abilities.assign(theta_mean=fit.theta_mean, theta_sd=fit.theta_sd)
     return Produced(

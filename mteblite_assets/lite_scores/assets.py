@@ -10,29 +10,44 @@ import numpy as np
 import pandas as pd
 
 from mteblite_assets.calibrations.fitted_task import FittedTask
+from mteblite_assets.calibrations.levels import JOINT
 from mteblite_assets.calibrations.registry import NEEDS_REFERENCE
 from mteblite_assets.calibrations.training_fit import reference_of
+from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.embeddings.assets import model_settings
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
-from mteblite_assets.graph.work import Work
-from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of
-from mteblite_assets.lite_scores.aggregation import aggregate, suite_rows
-from mteblite_assets.lite_scores.intervals import interval_half_widths
-from mteblite_assets.lite_scores.observing import observe_selection
-from mteblite_assets.lite_scores.prediction import predict_tasks
+from mteblite_assets.graph.work import SettingsContext, Work
+from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of, evidences_of
+from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.lite_scores.intervals import interval_half_widths, with_reference_range
+from mteblite_assets.lite_scores.joint_fitting import fit_release
+from mteblite_assets.lite_scores.joint_scores import JointRelease
+from mteblite_assets.lite_scores.model_scores import ModelScores, read_release, score_model
+from mteblite_assets.lite_scores.observing import observation_rows, observe_selection
 from mteblite_assets.lite_scores.release import fitted_from_json, release_json
 from mteblite_assets.pools.restriction import restrict
 from mteblite_assets.suites.catalog import Suite
 from mteblite_assets.suites.task_types import TaskTypes
-from mteblite_assets.validation.assets import chosen_variant
+from mteblite_assets.validation.assets import validation_settings
+from mteblite_assets.validation.conformal import LEVEL, check_level
+
+
+def _release_settings(context: SettingsContext) -> Any:
+    file = context.suite.file
+    return str(Variant.chosen(file)), file.interval_level
 
 
 @stage_asset(
     grain=Grain.SUITE,
-    deps=[*EVIDENCE, "item_parameters", "selected_items", "calibrations", "lomo_predictions"],
-    tables=["lite_scores.lite_suites", "lite_scores.lite_suite_intervals"],
-    code_version="1",
+    deps=[*EVIDENCE, "pool_costs", "item_parameters", "selected_items", "calibrations",
+          "lomo_predictions"],
+    tables=[
+        "lite_scores.lite_suites", "lite_scores.lite_suite_intervals",
+        "lite_scores.lite_suite_joint",
+    ],
+    code_version="2",
+    settings=_release_settings,
     checks=[
         Check(
             "every_task_released_with_its_selection",
@@ -45,20 +60,60 @@ from mteblite_assets.validation.assets import chosen_variant
 def lite_suite(work: Work) -> Produced:
     """One row per (suite, task): selection, item parameters, calibration, interval half-width.
 
-    All that scoring a new model needs, gathered from every task of the suite; its data version
-    is the version of the lite suite.
+    All that scoring a new model needs, gathered from every task of the suite, and (with a
+    calibration over all tasks) one row per suite that holds it; its data version is the version
+    of the lite suite.
     """
-    tasks = work.rows("suites.suite_tasks")
+    file, tasks = work.suite.file, work.rows("suites.suite_tasks")
+    variant = Variant.chosen(file)
+    evidences, _ = evidences_of(work)
+    level = file.interval_level or LEVEL
     fitted = {t.task: t for t in _fitted_tasks(work, tasks)}
+    joint = None
+    if fitted and variant.calibration in JOINT:
+        settings = validation_settings(work, evidences)
+        released = [e for e in evidences if e.task in fitted]
+        joint = fit_release(released, variant, settings, _counts(work), level)
+        fitted = {name: task for name, task in fitted.items() if name in joint[0]}
     if not fitted:
         raise ValueError(f"no task of suite {work.key['suite']} has a calibration yet")
     types = TaskTypes({t.task: t.task_type for t in fitted.values()}, _parts(work.suite))
-    variant = str(chosen_variant(work.suite.file))
-    widths = interval_half_widths(work.rows("validation.lomo_predictions"), types, variant)
+    widths = interval_half_widths(
+        work.rows("validation.lomo_predictions"), types, str(variant), level=level
+    )
+    if file.interval_level is not None:
+        check_level(level, int(widths["n_families"].max()))
+    widths = with_reference_range(widths, _reference_scores(evidences), types)
+    rows = _released_rows(work, fitted, widths, str(variant))
+    left_out = sorted(set(tasks["task"]) - set(fitted))
+    by_target = widths.set_index("target")
+    return Produced(
+        {
+            "lite_scores.lite_suites": pd.DataFrame(rows),
+            "lite_scores.lite_suite_intervals": widths,
+            "lite_scores.lite_suite_joint": pd.DataFrame(
+                [] if joint is None else [{"joint": joint[1]}], columns=["joint"]
+            ),
+        },
+        {
+            "tasks": len(rows),
+            "left_out": ", ".join(left_out) or "none",
+            "items": sum(len(t.selection) for t in fitted.values()),
+            "macro_half_width": round(float(by_target["half_width"]["macro"]), 4),
+            "interval_method": by_target["interval_method"]["macro"],
+            "joint": variant.calibration if joint else "none",
+        },
+    )
+
+
+def _released_rows(
+    work: Work, fitted: dict[str, FittedTask], widths: pd.DataFrame, variant: str
+) -> list[dict[str, Any]]:
+    tasks = work.rows("suites.suite_tasks")
     by_target = widths.set_index("target")
     pools = tasks.set_index("task")["pool_task"]
     hashes = work.rows("pools.shared_pool_stats").set_index("pool_task")["pool_hash"]
-    rows = [
+    return [
         {
             "task": name,
             "task_type": task.task_type,
@@ -73,20 +128,21 @@ def lite_suite(work: Work) -> Produced:
         }
         for name, task in sorted(fitted.items())
     ]
-    left_out = sorted(set(tasks["task"]) - set(fitted))
-    return Produced(
-        {
-            "lite_scores.lite_suites": pd.DataFrame(rows),
-            "lite_scores.lite_suite_intervals": widths,
-        },
-        {
-            "tasks": len(rows),
-            "left_out": ", ".join(left_out) or "none",
-            "items": sum(len(t.selection) for t in fitted.values()),
-            "macro_half_width": round(float(by_target["half_width"]["macro"]), 4),
-            "interval_method": by_target["interval_method"]["macro"],
-        },
-    )
+
+
+def _counts(work: Work) -> dict[str, int]:
+    """Items that were selected of each task."""
+    return {str(k): int(v) for k, v in work.rows("selections.selected_items")["task"]
+            .value_counts().items()}  # fmt: skip
+
+
+def _reference_scores(evidences: list[TaskEvidence]) -> pd.DataFrame:
+    """Full scores of the models that entered the fits."""
+    parts = [
+        pd.DataFrame({"model": list(e.models), "task": e.task, "main_score": e.full_scores})
+        for e in evidences
+    ]
+    return pd.concat(parts, ignore_index=True)
 
 
 def _fitted_tasks(work: Work, tasks: pd.DataFrame) -> list[FittedTask]:
@@ -123,8 +179,13 @@ def _fitted_tasks(work: Work, tasks: pd.DataFrame) -> list[FittedTask]:
 @stage_asset(
     grain=Grain.SUITE_CANDIDATE,
     deps=["lite_suite"],
-    tables=["lite_scores.task_scores", "lite_scores.suite_scores"],
-    code_version="1",
+    tables=[
+        "lite_scores.task_scores",
+        "lite_scores.suite_scores",
+        "lite_scores.type_scores",
+        "lite_scores.selected_observations",
+    ],
+    code_version="2",
     settings=model_settings,
     kinds=("duckdb", "pytorch"),
     checks=[
@@ -150,40 +211,69 @@ def lite_scores(work: Work) -> Produced:
     """One row per (suite, task, candidate): predicted full score with interval; and their means.
 
     Encodes only the texts of the selected items (with the train rows and shared documents that
-    these need), scores them, and maps the result to the full score.
+    these need), scores them, and maps the result to the full score. With a joint calibration a
+    task that cannot be scored is predicted from the others and marked as not observed.
     """
     started = time.perf_counter()
-    release = work.rows("lite_scores.lite_suites")
-    widths = work.rows("lite_scores.lite_suite_intervals")
-    observed, fitted, counts = {}, [], {"n_texts": 0, "n_encoded": 0}
-    for task_row in release.sort_values("task").to_dict("records"):
-        row = {str(k): v for k, v in task_row.items()}
-        task = fitted_from_json(str(row["fitted"]))
+    rows = work.rows("lite_scores.lite_suites").sort_values("task")
+    fitted = [fitted_from_json(str(text)) for text in rows["fitted"]]
+    stored = work.rows("lite_scores.lite_suite_joint")
+    release = read_release(str(stored["joint"].iloc[0])) if len(stored) else None
+    counts = {"n_texts": 0, "n_encoded": 0}
+    observed, failed = {}, {}
+    for row, task in zip(rows.to_dict("records"), fitted, strict=True):
         work.progress(f"scoring {task.task} on {len(task.selection)} items")
-        observed[task.task] = _observe(work, row, task, counts)
-        fitted.append(task)
-    scores = predict_tasks(fitted, observed, widths)
+        try:
+            observed[task.task] = _observe(work, {str(k): v for k, v in row.items()}, task, counts)
+        except ValueError as error:
+            if not isinstance(release, JointRelease):
+                raise
+            failed[task.task] = str(error)
+            work.progress(f"{task.task} cannot be scored: {error}")
+    if not observed:
+        raise ValueError("; ".join(failed.values()))
+    widths = work.rows("lite_scores.lite_suite_intervals")
     types = TaskTypes({t.task: t.task_type for t in fitted}, _parts(work.suite))
-    suite = aggregate(scores, types)
+    found = score_model(fitted, observed, widths, release, types)
+    seconds = time.perf_counter() - started
+    return _produced(work, found, fitted, observed, failed, {**counts, "seconds": seconds})
+
+
+def _produced(
+    work: Work,
+    found: ModelScores,
+    fitted: list[FittedTask],
+    observed: dict[str, np.ndarray],
+    failed: dict[str, str],
+    counts: dict[str, float],
+) -> Produced:
+    types = {t.task: t.task_type for t in fitted}
     summary = {
-        **suite_rows(suite, widths),
-        "type_means": json.dumps(suite.type_means, sort_keys=True),
+        **found.suite,
+        "type_means": json.dumps(found.score.type_means, sort_keys=True),
         **counts,
         "revision": work.bench.identify(work.model).revision,
-        "seconds": time.perf_counter() - started,
     }
-    scores["task_type"] = scores["task"].map(types)
+    scores = found.tasks.assign(task_type=found.tasks["task"].map(types))
+    seen = [
+        observation_rows(t.task, t.selection, observed[t.task])
+        for t in fitted
+        if t.task in observed
+    ]
     table = scores[["task", "predicted", "lower", "upper"]].round(4).to_markdown(index=False)
     return Produced(
         {
             "lite_scores.task_scores": scores,
             "lite_scores.suite_scores": pd.DataFrame([summary]),
+            "lite_scores.type_scores": found.types,
+            "lite_scores.selected_observations": pd.concat(seen, ignore_index=True),
         },
         {
-            "mean": round(suite.mean, 5),
-            "macro_mean": round(suite.macro_mean, 5),
+            "mean": round(found.score.mean, 5),
+            "macro_mean": round(found.score.macro_mean, 5),
             "texts": counts["n_texts"],
             "encoded_now": counts["n_encoded"],
+            "not_scored": "; ".join(f"{t}: {why}" for t, why in failed.items()) or "none",
             "scores": table,
         },
     )

@@ -72,3 +72,27 @@ def _width(
     predicted, actual, folds = held_out
     residuals = combine(predicted, weights) - combine(actual, weights)
     return half_width(residuals, folds, level)
+
+
+def with_reference_range(
+    widths: pd.DataFrame, full_scores: pd.DataFrame, task_types: Mapping[str, str]
+) -> pd.DataFrame:
+    """Add reference_low and reference_high: the range of the reference models on each target.
+
+    Args:
+        widths: from `interval_half_widths`.
+        full_scores: model, task, main_score of the reference models; a model that lacks a task of
+            a target does not count there.
+        task_types: type of every task of the suite.
+    """
+    tasks = sorted(task_types)
+    matrix = full_scores.pivot(index="model", columns="task", values="main_score")
+    values = matrix.reindex(columns=tasks).to_numpy(dtype=float)
+    lows, highs = [], []
+    weights = target_weights(tasks, task_types, with_types=True)
+    for target in widths["target"]:
+        scores = combine(values, weights[str(target)])
+        scores = scores[np.isfinite(scores)]
+        lows.append(float(scores.min()) if scores.size else float("nan"))
+        highs.append(float(scores.max()) if scores.size else float("nan"))
+    return widths.assign(reference_low=lows, reference_high=highs)

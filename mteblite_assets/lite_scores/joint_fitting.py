@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from mteblite_assets.calibrations.joint import Blup, fit_blup
 from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.item_parameters.evidence import TaskEvidence
-from mteblite_assets.lite_scores.joint_scores import JointRelease, conformal_factors
+from mteblite_assets.lite_scores.joint_scores import (
+    JointRelease,
+    conformal_factors,
+    joint_json,
+)
+from mteblite_assets.lite_scores.macro_release import fit_macro, macro_json
 from mteblite_assets.validation.conformal import LEVEL, HalfWidth
 from mteblite_assets.validation.folds import Fold, family_by_model, family_folds
 from mteblite_assets.validation.joint_folds import JointFolds
@@ -53,12 +59,55 @@ def fit_joint(
         for evidence in sorted(evidences, key=lambda e: e.task):
             task = shared.setdefault(evidence.task, refits_of(evidence, settings))
             for fold in folds:
+                task.k = settings.k_for(fold, evidence.task)
                 joint.add(task, fold, MIN_TRAINING_MODELS)
             task.forget_fits()
         tasks, data = joint.training(EVERYTHING, variant)
         types = {e.task: e.task_type for e in evidences if e.task in tasks}
         factors = _factors(joint, variant, folds[1:], tasks, types, level)
-    return JointRelease(tuple(tasks), types, fit_blup(data), factors)
+    return JointRelease(tuple(tasks), types, fit_blup(data), factors, level)
+
+
+def fit_release(
+    evidences: Sequence[TaskEvidence],
+    variant: Variant,
+    settings: Settings,
+    k_by_task: Mapping[str, int],
+    level: float = LEVEL,
+) -> tuple[tuple[str, ...], str]:
+    """Fit the calibration over all tasks that a variant asks for; return its tasks and its JSON.
+
+    Args:
+        evidences: the suite's tasks with the kept reference models.
+        variant: with a calibration in `JOINT`.
+        settings: those of the validation.
+        k_by_task: items that were selected of each task for the release.
+        level: coverage of the intervals.
+
+    Raises:
+        ValueError: the variant has no calibration over all tasks.
+    """
+    of_fold = settings.k_of_fold
+
+    def counts(fold: Fold) -> Mapping[str, int]:
+        if fold.name == EVERYTHING.name or of_fold is None:
+            return k_by_task
+        return of_fold(fold)
+
+    own = replace(settings, k_of_fold=counts)
+    if variant.calibration == "blup":
+        release = fit_joint(evidences, variant, own, level=level)
+        return release.tasks, joint_json(release)
+    if variant.calibration != "macro":
+        raise ValueError(f"{variant} has no calibration over all tasks to release")
+    joint = JointFolds(evidences, [variant], settings.public)
+    for evidence in sorted(evidences, key=lambda e: e.task):
+        task = refits_of(evidence, own)
+        task.k = own.k_for(EVERYTHING, evidence.task)
+        joint.add(task, EVERYTHING, MIN_TRAINING_MODELS)
+    tasks, data = joint.training(EVERYTHING, variant)
+    types = {e.task: e.task_type for e in evidences}
+    return tuple(tasks), macro_json(fit_macro(tuple(tasks), types, data))
 
 
 def _factors(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
@@ -35,12 +36,14 @@ class JointRelease:
         blup: prior and noise.
         factors: by target (`macro`, `mean`, `type:<type>`, `task:<name>`) the number of posterior
             standard deviations that an interval reaches, see `conformal_factors`.
+        level: coverage of the intervals.
     """
 
     tasks: tuple[str, ...]
     task_types: dict[str, str]
     blup: Blup
     factors: dict[str, HalfWidth]
+    level: float = LEVEL
 
     def score(self, estimates: Mapping[str, float]) -> pd.DataFrame:
         """Return the scores of one model.
@@ -50,8 +53,8 @@ class JointRelease:
                 (`FittedTask.calibrated` of a task fitted with `+blup`); tasks may be missing.
 
         Returns:
-            One row per target: target, predicted, sd, lower, upper, interval_method, observed
-            (False for a task that was predicted from the others alone).
+            One row per target: target, predicted, sd, half_width, lower, upper, interval_method,
+            observed (False for a task that was predicted from the others alone).
 
         Raises:
             ValueError: a task is not in the suite, or no task has an estimate.
@@ -74,12 +77,13 @@ class JointRelease:
         types = [self.task_types[t] for t, w in zip(self.tasks, weights, strict=True) if w > 0]
         low = min(legal_range(t)[0] for t in types)
         factor = self.factors.get(target, HalfWidth(float("nan"), GAUSSIAN, 0))
-        reach = factor.value if np.isfinite(factor.value) else 1.645
-        half = reach * sd
+        gaussian = NormalDist().inv_cdf(0.5 + self.level / 2.0)
+        half = (factor.value if np.isfinite(factor.value) else gaussian) * sd
         return {
             "target": target,
             "predicted": float(np.clip(mean, low, 1.0)),
             "sd": sd,
+            "half_width": half,
             "lower": float(np.clip(mean - half, low, 1.0)),
             "upper": float(np.clip(mean + half, low, 1.0)),
             "interval_method": factor.method if np.isfinite(factor.value) else GAUSSIAN,
@@ -123,6 +127,7 @@ def joint_json(release: JointRelease) -> str:
         "covariance": release.blup.prior.covariance.tolist(),
         "n_effective": release.blup.prior.n_effective,
         "noise": noise,
+        "level": release.level,
         "factors": {
             t: [None if not np.isfinite(f.value) else f.value, f.method, f.n_families]
             for t, f in release.factors.items()
@@ -151,4 +156,7 @@ def joint_from_json(text: str) -> JointRelease:
         t: HalfWidth(float("nan") if v is None else v, m, n)
         for t, (v, m, n) in value["factors"].items()
     }
-    return JointRelease(tuple(value["tasks"]), value["task_types"], Blup(prior, noise), factors)
+    return JointRelease(
+        tuple(value["tasks"]), value["task_types"], Blup(prior, noise), factors,
+        level=float(value.get("level", LEVEL)),
+    )  # fmt: skip

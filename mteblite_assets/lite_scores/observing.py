@@ -35,3 +35,33 @@ def observe_selection(
         found = observe(restricted, vectors)
     place = pd.Series(np.arange(len(restricted.items)), index=restricted.items["item_id"])
     return found[place.loc[selection["item_id"]].to_numpy()]
+
+
+def observation_rows(task: str, selection: pd.DataFrame, observed: np.ndarray) -> pd.DataFrame:
+    """Return what a model did on a selection as rows: task, item_id, rank, observed (a list).
+
+    Args:
+        task: name.
+        selection: item_id in rank order.
+        observed: (k,) outcomes or (k, d) observations, in that order.
+    """
+    values = np.asarray(observed, dtype=float).reshape(len(selection), -1)
+    return pd.DataFrame(
+        {
+            "task": task,
+            "item_id": selection["item_id"].to_numpy(),
+            "rank": np.arange(1, len(selection) + 1),
+            "observed": [row.tolist() for row in values],
+        }
+    )
+
+
+def observed_from_rows(rows: pd.DataFrame, kind: str) -> np.ndarray:
+    """Return what `observation_rows` wrote of one task: (k,) outcomes or (k, d) observations.
+
+    Args:
+        rows: rank, observed.
+        kind: `per_item` or `set_metric`.
+    """
+    values = np.array([list(v) for v in rows.sort_values("rank")["observed"]], dtype=float)
+    return values[:, 0] if kind == "per_item" else values

@@ -11,6 +11,8 @@ import pandas as pd
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
+from mteblite_assets.pools.costs import item_tokens
+from mteblite_assets.pools.costs import pool_costs as count_costs
 from mteblite_assets.pools.drawing import draw_pool
 
 LOSSES = ("n_dropped_relevant", "n_missing_relevant", "n_missing_candidates")
@@ -83,4 +85,28 @@ def pool_items(work: Work) -> Produced:
         },
         facts,
         version=pool_hash,
+    )
+
+
+@stage_asset(
+    grain=Grain.POOL_TASK,
+    deps=["pool_items"],
+    tables=["pools.shared_pool_costs", "pools.shared_item_costs"],
+    code_version="1",
+    settings=lambda context: context.max_tokens,
+)
+def pool_costs(work: Work) -> Produced:
+    """One row per pool_task: tokens that a selected item costs, and that all items share.
+
+    What a budget of tokens is shared out by, and what selections of other sizes are compared at.
+    """
+    pool = work.bench.artifacts.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
+    row = asdict(count_costs(pool, work.max_tokens))
+    facts = {name: round(float(value), 1) for name, value in row.items()}
+    return Produced(
+        {
+            "pools.shared_pool_costs": pd.DataFrame([row]),
+            "pools.shared_item_costs": item_tokens(pool, work.max_tokens),
+        },
+        facts,
     )

@@ -1,20 +1,93 @@
-"""Selections: the K items of each task."""
+"""Selections: how many items each task gets, and which."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
-from mteblite_assets.graph.work import Work
-from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of, suite_task_of
+from mteblite_assets.graph.work import SettingsContext, Work
+from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of, evidences_of
 from mteblite_assets.item_parameters.fitting import fit_from_tables
+from mteblite_assets.pools.task_data import task_kind
 from mteblite_assets.selections.registry import select
+from mteblite_assets.selections.sharing import Sharing
+
+
+def _sharing_settings(context: SettingsContext) -> Any:
+    suite = context.suite
+    seed = suite.file.pool.seed if suite.file.allocation == "budget" else None
+    counts = {e.task: e.k for e in suite.tasks}
+    return counts, suite.file.allocation, suite.file.token_budget, seed
+
+
+@stage_asset(
+    grain=Grain.SUITE,
+    deps=[*EVIDENCE, "pool_costs"],
+    tables=["selections.allocations"],
+    code_version="1",
+    settings=_sharing_settings,
+    checks=[
+        Check(
+            "enough_items",
+            "Every task gets at least 2 items.",
+            "SELECT suite, task, k FROM selections.allocations WHERE k < 2",
+        )
+    ],
+)
+def allocations(work: Work) -> Produced:
+    """One row per (suite, task): how many items are selected, and what one costs in tokens.
+
+    The suite's K of every task, or (`allocation: budget`) as many items as the same tokens pay,
+    shared out by cost and spread so that the macro mean becomes most certain.
+    """
+    file = work.suite.file
+    counts = {e.task: e.k for e in work.suite.tasks}
+    tasks = work.rows("suites.suite_tasks")
+    costs = tasks.merge(work.rows("pools.shared_pool_costs"), on="pool_task", how="left")
+    rows = costs[["task", "item_tokens"]].assign(spread=None)
+    facts: dict[str, Any] = {"allocation": file.allocation}
+    if file.allocation == "budget":
+        sharing = sharing_of(work)
+        counts, spreads = sharing.counts(), sharing.spreads()
+        rows["spread"] = rows["task"].map(spreads)
+    rows["k"] = rows["task"].map(counts)
+    facts["tokens"] = round(float((rows["k"] * rows["item_tokens"]).sum()))
+    facts["items"] = ", ".join(f"{t} {k}" for t, k in zip(rows["task"], rows["k"], strict=True))
+    return Produced({"selections.allocations": rows}, facts)
+
+
+def sharing_of(work: Work) -> Sharing:
+    """Return how the suite's budget is shared out, from the rows it was handed."""
+    file = work.suite.file
+    costs = work.rows("suites.suite_tasks").merge(
+        work.rows("pools.shared_pool_costs"), on="pool_task"
+    )
+    prices = dict(zip(costs["task"], costs["item_tokens"].astype(float), strict=True))
+    evidences, _ = evidences_of(work)
+    return Sharing(
+        [e for e in evidences if e.task in prices],
+        prices,
+        {e.task: e.k for e in work.suite.tasks},
+        file.pool.seed,
+        budget=file.token_budget,
+    )
+
+
+def _settings(context: SettingsContext) -> Any:
+    file, description = context.suite.file, context.entry.description
+    if description is None:  # not resolved yet: nothing can run either
+        return file.per_item.selection, file.set_metric.selection
+    per_item = task_kind(description.task_type) == "per_item"
+    return (file.per_item if per_item else file.set_metric).selection, file.pool.seed
 
 
 @stage_asset(
     grain=Grain.SUITE_TASK,
-    deps=[*EVIDENCE, "item_parameters"],
+    deps=[*EVIDENCE, "item_parameters", "allocations"],
     tables=["selections.selected_items"],
-    code_version="1",
+    code_version="2",
+    settings=_settings,
     checks=[
         Check(
             "weights_sum_to_one",
@@ -31,27 +104,29 @@ from mteblite_assets.selections.registry import select
         Check(
             "size_as_asked",
             "A selection has K items, or the whole pool where that is smaller.",
-            "SELECT s.suite, s.task, count(*) AS selected, any_value(t.k) AS k "
-            "FROM selections.selected_items s JOIN suites.suite_tasks t USING (suite, task) "
+            "SELECT s.suite, s.task, count(*) AS selected, any_value(a.k) AS k "
+            "FROM selections.selected_items s JOIN selections.allocations a USING (suite, task) "
             "JOIN pools.pool_stats p USING (suite, task) GROUP BY s.suite, s.task "
-            "HAVING count(*) <> least(any_value(t.k), any_value(p.n_items))",
+            "HAVING count(*) <> least(any_value(a.k), any_value(p.n_items))",
         ),
     ],
 )
 def selected_items(work: Work) -> Produced:
     """One row per (suite, task, item_id): method, rank and weight of the K selected items."""
-    task = suite_task_of(work, work.key["task"])
-    evidence = evidence_of(work, work.key["task"])
+    file, name = work.suite.file, work.key["task"]
+    evidence = evidence_of(work, name)
     fit = fit_from_tables(
         work.rows("item_parameters.item_parameters"), work.rows("item_parameters.abilities")
     )
-    keys = (work.key["suite"], work.catalog.suite(work.key["suite"]).file.pool.seed)
-    selection = select(task["selection"], evidence, fit, int(task["k"]), keys)
+    counts = work.rows("selections.allocations").set_index("task")["k"]
+    method = (file.per_item if evidence.kind == "per_item" else file.set_metric).selection
+    keys = (work.key["suite"], file.pool.seed)
+    selection = select(method, evidence, fit, int(counts[name]), keys)
     heaviest = selection.sort_values("weight", ascending=False).head(5)
     return Produced(
         {"selections.selected_items": selection},
         {
-            "method": task["selection"],
+            "method": method,
             "items": len(selection),
             "of": len(evidence.items),
             "heaviest": ", ".join(

@@ -61,9 +61,11 @@ def suite_tasks(work: Work) -> Produced:
     rows = pd.DataFrame([suite_task_row(suite, entry) for entry in suite.tasks])
     rows["supported"] = rows["task_type"].isin(TASK_TYPES)
     types = rows["task_type"].value_counts()
-    # New data of one task are that task's affair (`resolved_tasks`), not all tasks' of the suite.
-    # Nor is the version of the mteb that was asked, where it gave the same answer.
-    content = rows.drop(columns=["dataset_revision", "mteb_version"])
+    # New data of one task are that task's affair (`resolved_tasks`), not all tasks' of the suite;
+    # a method is the affair of the stages that use it, which have it among their settings. Nor
+    # does the version of the mteb that was asked count, where it gave the same answer.
+    methods = ["k", "selection", "estimator"]
+    content = rows.drop(columns=["dataset_revision", "mteb_version", *methods])
     differing = _differences(work, suite)
     return Produced(
         {

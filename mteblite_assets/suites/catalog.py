@@ -249,7 +249,7 @@ def suite_task_row(suite: Suite, entry: TaskEntry) -> dict[str, Any]:
     if description is None:
         raise ValueError(f"{entry.suite_task} is not resolved yet")
     kind = task_kind(description.task_type)
-    per_item = kind == "per_item"
+    methods = suite.file.per_item if kind == "per_item" else suite.file.set_metric
     return {
         "task": entry.task,
         "task_type": description.task_type,
@@ -257,9 +257,9 @@ def suite_task_row(suite: Suite, entry: TaskEntry) -> dict[str, Any]:
         "split": ",".join(description.splits),
         "hf_subsets": list(description.hf_subsets),
         "k": entry.k,
-        "estimator": suite.file.per_item.estimator if per_item else "set_statistic",
+        "estimator": methods.estimator,
         "kind": kind,
-        "selection": (suite.file.per_item if per_item else suite.file.set_metric).selection,
+        "selection": methods.selection,
         "pool_task": entry.pool_task,
         "dataset_revision": description.dataset_revision,
         "mteb_version": entry.frozen_with,

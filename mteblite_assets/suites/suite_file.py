@@ -8,9 +8,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from mteblite_assets.pools.task_data import TASK_TYPES
+from mteblite_assets.suites.method_keys import (
+    MethodKeys,
+    PerItem,
+    SetMetric,
+    Strict,
+    ValidationKeys,
+)
 
 OWN_DATA_TYPES = (
     "Retrieval",
@@ -35,11 +42,7 @@ class SuiteFileError(ValueError):
     """A suite file that cannot be used; the message names file, key and what is allowed."""
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
-
-
-class PoolCaps(_Strict):
+class PoolCaps(Strict):
     """Caps of the candidate pools; null means no cap."""
 
     max_items: int | None = Field(1000, ge=2)
@@ -49,20 +52,7 @@ class PoolCaps(_Strict):
     seed: int = Field(0, ge=0)
 
 
-class PerItem(_Strict):
-    """How items of per-item tasks are selected and turned into an estimate."""
-
-    selection: str = "anchor"
-    estimator: str = "mean"
-
-
-class SetMetric(_Strict):
-    """How items of set-metric tasks are selected."""
-
-    selection: str = "anchorset"
-
-
-class SuiteTask(_Strict):
+class SuiteTask(Strict):
     """One task of the suite: a task mteb knows, or the user's own data."""
 
     task: str = Field(min_length=1, pattern=r"^[^|/\s][^|/]*$")
@@ -70,7 +60,7 @@ class SuiteTask(_Strict):
     split: str | list[str] | None = None
     type: Literal[OWN_DATA_TYPES] | None = None  # type: ignore[valid-type]
     path: str | None = None
-    metrics: list[str] = []
+    metrics: list[str] = Field([])
     k: int | None = Field(None, ge=2)
     max_items: int | None = Field(None, ge=2)
 
@@ -90,7 +80,7 @@ class SuiteTask(_Strict):
         return (self.split,) if isinstance(self.split, str) else tuple(self.split)
 
 
-class SuiteModel(_Strict):
+class SuiteModel(Strict):
     """One model of the suite.
 
     A private model is known by name only: it takes part once a home gives it a `path`.
@@ -115,24 +105,22 @@ class SuiteModel(_Strict):
         return self.path is not None or not self.private
 
 
-class SuiteFile(_Strict):
-    """A whole suite file."""
+class SuiteFile(MethodKeys):
+    """A whole suite file; the keys that choose methods are those of `MethodKeys`."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
     description: str = ""
     extends: str | None = None
     only: list[str] | None = Field(None, min_length=1)
     benchmark: str | None = None
-    metrics: list[str] = []
-    tasks: list[SuiteTask] = []
+    metrics: list[str] = Field([])
+    tasks: list[SuiteTask] = Field([])
     headline: Literal[HEADLINES] = "macro_mean"  # type: ignore[valid-type]
     k: int = Field(20, ge=2)
-    per_item: PerItem = PerItem()
-    set_metric: SetMetric = SetMetric()
     pool: PoolCaps = PoolCaps()
     max_tokens: int | None = Field(None, ge=8)
-    models: list[SuiteModel] = []
-    reference_scores: list[Literal[SOURCES]] = ["official", "local"]  # type: ignore[valid-type]
+    models: list[SuiteModel] = Field([])
+    reference_scores: list[Literal[SOURCES]] = Field(["official", "local"])  # type: ignore[valid-type]
 
     @field_validator("tasks", mode="before")
     @classmethod
@@ -220,23 +208,26 @@ def _read_mapping(path: Path) -> dict[str, Any]:
     return raw
 
 
-def check_methods(
-    file_name: str, file: SuiteFile, selections: Sequence[str], estimators: Sequence[str]
-) -> None:
+def check_methods(file_name: str, file: SuiteFile, allowed: Mapping[str, Sequence[str]]) -> None:
     """Check the method names of a suite file against what the later stages offer.
+
+    Args:
+        file_name: for messages.
+        file: the parsed suite file.
+        allowed: names by key, e.g. `per_item.selection`; null is left to the file's own check.
 
     Raises:
         SuiteFileError: a name that there is not; the message names file, key and what is allowed.
     """
-    for key, value, allowed in (
-        ("per_item.selection", file.per_item.selection, selections),
-        ("per_item.estimator", file.per_item.estimator, estimators),
-        ("set_metric.selection", file.set_metric.selection, selections),
-    ):
-        if value not in allowed:
-            raise SuiteFileError(
-                f"{file_name}: `{key}`: there is no {value!r}; {_hint(value, allowed)}"
-            )
+    for key, names in allowed.items():
+        value: Any = file
+        for part in key.split("."):
+            value = getattr(value, part)
+        for name in value if isinstance(value, list) else [value]:
+            if name is not None and name not in names:
+                raise SuiteFileError(
+                    f"{file_name}: `{key}`: there is no {name!r}; {_hint(name, names)}"
+                )
 
 
 def _explain(file: str, error: ValidationError) -> str:
@@ -267,6 +258,7 @@ def _fields_at(location: tuple[Any, ...]) -> list[str]:
         "pool": PoolCaps,
         "per_item": PerItem,
         "set_metric": SetMetric,
+        "validation": ValidationKeys,
         "tasks": SuiteTask,
         "models": SuiteModel,
     }

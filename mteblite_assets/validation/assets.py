@@ -2,40 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import pandas as pd
+from typing import Any
 
 from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
-from mteblite_assets.graph.work import Work
-from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of
-from mteblite_assets.suites.suite_file import SuiteFile
+from mteblite_assets.graph.work import SettingsContext, Work
+from mteblite_assets.item_parameters.assets import EVIDENCE, evidences_of
+from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.selections.assets import sharing_of
 from mteblite_assets.suites.task_types import task_types
-from mteblite_assets.validation.folds import fold_members
-from mteblite_assets.validation.lomo import predict_held_out
-from mteblite_assets.validation.metrics import validation_metrics as compute_metrics
-from mteblite_assets.validation.refit import TaskRefits
-from mteblite_assets.validation.variants import suite_variants
+from mteblite_assets.validation.fold_counts import counts_of_fold
+from mteblite_assets.validation.folds import family_by_model
+from mteblite_assets.validation.lomo import Settings
+from mteblite_assets.validation.presets import Preset, find_preset
+from mteblite_assets.validation.public_scores import gather_public_scores
+from mteblite_assets.validation.published import published_metrics
+from mteblite_assets.validation.running import validate
 
-PROTOCOLS = ("family_lomo", "model_lomo")
+
+def _settings(context: SettingsContext) -> Any:
+    file = context.suite.file
+    counts = {e.task: e.k for e in context.suite.tasks}
+    return (
+        str(Variant.chosen(file)), file.response_model, file.preset, file.validation.model_dump(),
+        counts, file.allocation, file.token_budget, file.pool.seed,
+    )  # fmt: skip
+
+
+def validation_settings(work: Work, evidences: list[TaskEvidence]) -> Settings:
+    """Return what all folds of the work's suite share, from the rows it was handed."""
+    file = work.suite.file
+    tasks = work.rows("suites.suite_tasks")
+    known = {m for e in evidences for m in e.models}
+    counts = None
+    if file.allocation == "budget":
+        counts = counts_of_fold(sharing_of(work), family_by_model(evidences))
+    return Settings(
+        k_by_task={e.task: e.k for e in work.suite.tasks},
+        seed=file.pool.seed,
+        public=gather_public_scores(
+            tasks,
+            work.rows("reference_scores.kept_models"),
+            work.rows("reference_scores.full_score_vectors"),
+            known,
+        ),
+        response_model=file.response_model,
+        random_draws=file.validation.random_draws,
+        k_of_fold=counts,
+    )
 
 
 @stage_asset(
     grain=Grain.SUITE,
     # The calibrations are not read: each fold makes its own. They are named so that the graph
     # shows what is validated, and a change of method validates again.
-    deps=[*EVIDENCE, "calibrations"],
-    tables=["validation.lomo_predictions", "validation.lomo_folds"],
-    code_version="1",
+    deps=[*EVIDENCE, "pool_costs", "calibrations"],
+    tables=[
+        "validation.lomo_predictions",
+        "validation.lomo_folds",
+        "validation.fold_ranges",
+        "validation.nested_choices",
+    ],
+    code_version="2",
+    settings=_settings,
     checks=[
         Check(
             "held_out_family_absent_from_its_fit",
             "No model of a held-out family trains the fold that predicts it.",
             "SELECT t.suite, t.protocol, t.fold, t.model, t.family FROM validation.lomo_folds t "
             "JOIN validation.lomo_folds h USING (suite, protocol, fold) "
-            "WHERE NOT t.held_out AND h.held_out AND t.protocol = 'family_lomo' "
+            "WHERE NOT t.held_out AND h.held_out AND t.protocol <> 'model_lomo' "
             "AND t.family = h.family",
         ),
         Check(
@@ -50,43 +87,37 @@ PROTOCOLS = ("family_lomo", "model_lomo")
 def lomo_predictions(work: Work) -> Produced:
     """One row per (suite, protocol, variant, fold, model, task): predicted and actual score.
 
-    For every family (and for every single model) items are fitted, selected and calibrated
-    without it, then its models are predicted; baselines are random items and the whole pool.
+    For every family (and every single model, and for the best families by the lowest) items are
+    fitted, selected and calibrated without it, then its models are predicted. The nested protocol
+    chooses the variant inside each fold, too. Baselines are random items and the whole pool.
     """
-    tasks = work.rows("suites.suite_tasks")
-    evidences, left_out = [], []
-    for name in tasks["task"]:
-        try:
-            evidences.append(evidence_of(work, name))
-        except ValueError as error:
-            left_out.append(f"{name}: {error}")
+    file = work.suite.file
+    evidences, left_out = evidences_of(work)
     if not evidences:
         raise ValueError("; ".join(left_out))
-    k_by_task = {t: int(k) for t, k in zip(tasks["task"], tasks["k"], strict=True)}
-    seed = work.suite.file.pool.seed
-    variants = suite_variants([chosen_variant(work.suite.file)])
-    refits: dict[str, TaskRefits] = {}
-    frames = [
-        predict_held_out(
-            evidences,
-            variants,
-            k_by_task,
-            protocol,
-            seed,
-            progress=_progress(work, protocol),
-            refits=refits,
-        )
-        for protocol in PROTOCOLS
-    ]
-    predictions = pd.concat(frames, ignore_index=True)
-    folds = pd.concat([fold_members(evidences, p) for p in PROTOCOLS], ignore_index=True)
+    found = validate(
+        evidences,
+        Variant.chosen(file),
+        _preset(work),
+        file.validation.protocols,
+        validation_settings(work, evidences),
+        lambda protocol, done, total: work.progress(f"{protocol}: {done} of {total} tasks"),
+    )
+    choices = found.choices["variant"].value_counts()
     return Produced(
-        {"validation.lomo_predictions": predictions, "validation.lomo_folds": folds},
+        {
+            "validation.lomo_predictions": found.predictions,
+            "validation.lomo_folds": found.folds,
+            "validation.fold_ranges": found.ranges,
+            "validation.nested_choices": found.choices,
+        },
         {
             "tasks": len(evidences),
             "left_out": "; ".join(left_out) or "none",
-            "variants": predictions["variant"].nunique(),
-            "folds": folds.groupby("protocol")["fold"].nunique().to_dict().__repr__(),
+            "variants": found.predictions["variant"].nunique(),
+            "folds": str(found.folds.groupby("protocol")["fold"].nunique().to_dict()),
+            "absent": "; ".join(f"{p}: {why}" for p, why in found.absent.items()) or "none",
+            "chosen": ", ".join(f"{v} {n}" for v, n in choices.items()) or "none",
         },
     )
 
@@ -95,7 +126,8 @@ def lomo_predictions(work: Work) -> Produced:
     grain=Grain.SUITE,
     deps=["suite_tasks", "lomo_predictions"],
     tables=["validation.validation_metrics"],
-    code_version="1",
+    code_version="2",
+    settings=lambda context: context.suite.file.preset,
     checks=[
         Check(
             "errors_not_negative",
@@ -106,13 +138,29 @@ def lomo_predictions(work: Work) -> Produced:
     ],
 )
 def validation_metrics(work: Work) -> Produced:
-    """One row per (suite, protocol, variant, target, metric): MAE, Kendall tau-b, Pearson ...
+    """One row per (suite, protocol, variant, target, metric): value and its 95 % interval.
 
-    For the macro mean, the mean and each task; NaN where a metric is not defined.
+    Targets are `macro`, `mean` and each `task:<name>`. Metrics of all: `mae`, `bias` (predicted
+    minus actual), `pearson`, `kendall_tau` (tau-b), `kendall_tau_resolvable` (pairs at least half
+    a point apart), `top1_regret`, `mdad` (the gap from which 80 % of pairs are ordered rightly)
+    and `coverage_90`. Of macro and mean also `within_family_tau`, `mae_minus_random` (against
+    `random/mean` on the same models, paired) and `share_better_than_random` (of the bootstrap
+    draws). Of macro also `out_of_range_flagged` (share of the models beyond all training models
+    that the prediction flags) and `out_of_range_false_flags`; and of the nested protocol
+    `naive_best_mae` (of the best variant, chosen with hindsight) and `optimism` (how much larger
+    the nested error is). NaN where a metric is not defined; lower and upper from redrawn families.
     """
     tasks = work.rows("suites.suite_tasks")
     types = task_types(tasks)
-    rows = compute_metrics(work.rows("validation.lomo_predictions"), types)
+    folds = work.rows("validation.lomo_folds")
+    preset = _preset(work)
+    rows = published_metrics(
+        work.rows("validation.lomo_predictions"),
+        types,
+        dict(zip(folds["model"], folds["family"], strict=True)),
+        work.rows("validation.fold_ranges"),
+        [str(v) for v in preset.variants] if preset else [],
+    )
     macro = rows[(rows["protocol"] == "family_lomo") & (rows["target"] == "macro")]
     table = macro.pivot_table(index="variant", columns="metric", values="value")
     return Produced(
@@ -121,10 +169,6 @@ def validation_metrics(work: Work) -> Produced:
     )
 
 
-def _progress(work: Work, protocol: str) -> Callable[[int, int], None]:
-    return lambda done, total: work.progress(f"{protocol}: {done} of {total} tasks")
-
-
-def chosen_variant(file: SuiteFile) -> Variant:
-    """Return the variant that the suite file chose."""
-    return Variant(file.per_item.selection, file.per_item.estimator, file.set_metric.selection)
+def _preset(work: Work) -> Preset | None:
+    name = work.suite.file.preset
+    return None if name is None else find_preset(name)

@@ -6,17 +6,23 @@ are compared on the same draws (paired), because they share models and mostly it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from mteblite_assets.seeds import generator
-from mteblite_assets.validation.agreement import kendall_tau, mae
+from mteblite_assets.validation.agreement import GUARD, RESOLVABLE_GAP, kendall_tau, mae
 from mteblite_assets.validation.metrics import score_matrices
 from mteblite_assets.validation.targets import combine, target_weights
+from mteblite_assets.validation.variants import without_draw
 
 DRAWS = 2000
+TASK_DRAWS = 500
+"""Draws for single tasks, of which there are dozens."""
+ITEM_DRAWS = 10
+"""Draws of a random baseline that are redrawn over families."""
+MIN_FAMILIES = 3
 LEVEL = 0.95
 BATCH = 250
 """Draws at a time; bounds memory at BATCH * n_models^2 numbers."""
@@ -53,6 +59,114 @@ def drawn_tau(predicted: np.ndarray, actual: np.ndarray, counts: np.ndarray) -> 
     return np.concatenate(parts)
 
 
+def drawn_bias(predicted: np.ndarray, actual: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return the mean error of each draw (draws,)."""
+    return np.asarray(counts @ (predicted - actual) / counts.sum(axis=1))
+
+
+def drawn_resolvable(predicted: np.ndarray, actual: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return `kendall_tau_resolvable` of each draw (draws,); NaN without resolvable pairs."""
+    gap = np.subtract.outer(actual, actual)
+    far = (np.abs(gap) >= RESOLVABLE_GAP - GUARD).astype(float)
+    right = np.sign(gap) * np.sign(np.subtract.outer(predicted, predicted)) * far
+    total = ((counts @ far) * counts).sum(axis=1)
+    both = ((counts @ right) * counts).sum(axis=1)
+    return np.where(total > 0, both / np.where(total > 0, total, 1.0), np.nan)
+
+
+def drawn_pearson(predicted: np.ndarray, actual: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return the correlation of each draw (draws,); NaN where a side is constant."""
+    mass = counts / counts.sum(axis=1, keepdims=True)
+    # Centred beforehand, so that products of large means do not cancel.
+    p, a = predicted - predicted.mean(), actual - actual.mean()
+    p_mean, a_mean = mass @ p, mass @ a
+    covariance = mass @ (p * a) - p_mean * a_mean
+    size = np.sqrt(np.maximum(mass @ p**2 - p_mean**2, 0) * np.maximum(mass @ a**2 - a_mean**2, 0))
+    return np.where(size > 1e-12, covariance / np.where(size > 1e-12, size, 1.0), np.nan)
+
+
+def drawn_mean(
+    values: np.ndarray, clusters: np.ndarray, draws: int = DRAWS, seed: int = 0
+) -> tuple[float, float, float, np.ndarray]:
+    """Return the mean of (n,) values, its percentile interval over redrawn clusters, the draws.
+
+    NaN ends with under 3 clusters.
+    """
+    counts = family_draws(clusters, draws, seed)
+    drawn = counts @ values / counts.sum(axis=1)
+    few = len(set(clusters.tolist())) < MIN_FAMILIES
+    low, high = (float("nan"), float("nan")) if few else _ends(drawn)
+    return float(values.mean()), low, high, drawn
+
+
+DRAWN: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
+    "mae": drawn_mae,
+    "bias": drawn_bias,
+    "pearson": drawn_pearson,
+    "kendall_tau": drawn_tau,
+    "kendall_tau_resolvable": drawn_resolvable,
+}
+"""Metrics whose draws are cheap enough to make for every target."""
+
+
+def drawn_intervals(
+    predictions: pd.DataFrame,
+    task_types: Mapping[str, str],
+    families: Mapping[str, str],
+    *,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Return percentile intervals of every metric in DRAWN, by protocol, variant and target.
+
+    Macro and mean are drawn `DRAWS` times, single tasks `TASK_DRAWS` times. The metric of a random
+    baseline is the mean over its draws of items; its first `ITEM_DRAWS` enter the interval.
+
+    Args:
+        predictions: protocol, variant, fold, model, task, predicted, actual.
+        task_types: type of every task of the suite.
+        families: family of every model.
+        seed: of the draws.
+
+    Returns:
+        protocol, variant, target, metric, lower, upper; NaN with under 3 families.
+    """
+    tasks = sorted(task_types)
+    weights = target_weights(tasks, task_types)
+    rows: list[tuple[str, str, str, str, float, float]] = []
+    for protocol, part in predictions.groupby("protocol", sort=True):
+        clusters = np.array([families[m] for m in sorted(set(part["model"]))], dtype=object)
+        same: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
+        for name, matrices in score_matrices(part, tasks).items():
+            same.setdefault(without_draw(name), []).append(matrices)
+        for name, group in same.items():
+            for target, w in weights.items():
+                draws = TASK_DRAWS if target.startswith("task:") else DRAWS
+                known = [_known(p, a, clusters, w) for p, a, _ in group[:ITEM_DRAWS]]
+                for metric, ends in _metric_ends(known, draws, seed).items():
+                    rows.append((str(protocol), name, target, metric, *ends))
+    return pd.DataFrame(rows, columns=["protocol", "variant", "target", "metric", "lower", "upper"])
+
+
+def _metric_ends(
+    known: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], draws: int, seed: int
+) -> dict[str, tuple[float, float]]:
+    """Ends of each metric, averaged over draws of items before percentiles are taken."""
+    usable = [k for k in known if len(set(k[2].tolist())) >= MIN_FAMILIES]
+    if not usable:
+        return dict.fromkeys(DRAWN, (float("nan"), float("nan")))
+    found: dict[str, list[np.ndarray]] = {name: [] for name in DRAWN}
+    for p, a, clusters in usable:
+        counts = family_draws(clusters, draws, seed)
+        for name, drawn in DRAWN.items():
+            found[name].append(drawn(p, a, counts))
+    return {name: _ends(_mean_over(values)) for name, values in found.items()}
+
+
+def _mean_over(values: Sequence[np.ndarray]) -> np.ndarray:
+    """Mean over draws of items where all are defined."""
+    return values[0] if len(values) == 1 else np.mean(np.stack(values), axis=0)
+
+
 def bootstrap_intervals(
     predictions: pd.DataFrame,
     task_types: Mapping[str, str],
@@ -87,7 +201,7 @@ def bootstrap_intervals(
                     ("mae", mae, drawn_mae),
                     ("kendall_tau", kendall_tau, drawn_tau),
                 ):
-                    ends = _ends(drawn(p, a, counts)) if n >= 3 else (float("nan"),) * 2
+                    ends = _ends(drawn(p, a, counts)) if n >= MIN_FAMILIES else (float("nan"),) * 2
                     rows.append((str(protocol), name, target, metric, point(p, a), *ends, n))
     columns = ["protocol", "variant", "target", "metric", "value", "lower", "upper", "n_families"]
     return pd.DataFrame(rows, columns=columns)

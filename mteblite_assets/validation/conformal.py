@@ -13,6 +13,7 @@ It exists only up to level n / (n + 1); with fewer families a Student-t width st
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +61,27 @@ def half_width(residuals: np.ndarray, families: np.ndarray, level: float = LEVEL
     if n < 2:
         return HalfWidth(float("nan"), NONE, n)
     return HalfWidth(float(_student_t(values, weights[None], n, level)[0]), STUDENT_T, n)
+
+
+def families_needed(level: float) -> int:
+    """Return the fewest families that a conformal interval of a level can be made from."""
+    return math.ceil(level / (1.0 - level) - 1e-9)
+
+
+def check_level(level: float, n_families: int) -> None:
+    """Refuse a level that the number of families does not allow.
+
+    Raises:
+        ValueError: fewer than level / (1 - level) families; it says how many are needed.
+    """
+    needed = families_needed(level)
+    if n_families < needed:
+        highest = n_families / (n_families + 1)
+        raise ValueError(
+            f"interval_level {level:g} needs held-out models of at least {needed} families, there "
+            f"are {n_families}: add reference models of further families, ask for at most "
+            f"{math.floor(highest * 1000) / 1000:g}, or leave interval_level out"
+        )
 
 
 def held_out_coverage(

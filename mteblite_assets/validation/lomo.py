@@ -47,6 +47,8 @@ class Settings:
             `same_token/mean`; tasks without count texts by type.
         compared: variant whose selection sets the budget of `same_token/mean`.
         workers: threads that share the tasks; None = one per core, at most MAX_WORKERS.
+        k_of_fold: items per task by what a fold's training models teach, where K is not the same
+            for all; random baselines keep to `k_by_task`.
     """
 
     k_by_task: Mapping[str, int]
@@ -58,6 +60,12 @@ class Settings:
     token_costs: Mapping[str, np.ndarray] = field(default_factory=dict)
     compared: Variant = COMPARED
     workers: int | None = None
+    k_of_fold: Callable[[Fold], Mapping[str, int]] | None = None
+
+    def k_for(self, fold: Fold, task: str) -> int:
+        """Return the items that a fold selects of a task."""
+        counts = self.k_by_task if self.k_of_fold is None else self.k_of_fold(fold)
+        return counts[task]
 
 
 def predict_held_out(
@@ -104,10 +112,6 @@ def predict_held_out(
         ValueError: no evidence or variant, a task twice or without K, a model in two families,
             fewer than two families (or models).
     """
-    choices = parse_choices(variants)
-    check_suite(evidences, choices, k_by_task)
-    families = family_by_model(evidences)
-    folds = make_folds(protocol, families, mean_scores(evidences))
     options = (
         public,
         statistic,
@@ -118,6 +122,24 @@ def predict_held_out(
         workers,
     )
     settings = Settings(k_by_task, seed, *options)
+    return predict_protocol(
+        evidences, variants, protocol, settings, refits=refits, progress=progress
+    )
+
+
+def predict_protocol(
+    evidences: Sequence[TaskEvidence],
+    variants: Sequence[Choice],
+    protocol: str,
+    settings: Settings,
+    *,
+    refits: dict[str, TaskRefits] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> pd.DataFrame:
+    """Do `predict_held_out` with settings that several protocols share."""
+    choices = parse_choices(variants)
+    check_suite(evidences, choices, settings.k_by_task)
+    folds = make_folds(protocol, family_by_model(evidences), mean_scores(evidences))
     shared = {} if refits is None else refits
     frame = predict_folds(evidences, choices, folds, settings, shared, progress)
     return ordered(frame.assign(protocol=protocol))
@@ -147,6 +169,7 @@ def predict_folds(
     def of_task(task: str) -> list[Block]:
         found = []
         for fold in folds:
+            refits[task].k = settings.k_for(fold, task)
             found += _predict_fold(refits[task], fold, single)
             joint.add(refits[task], fold, MIN_TRAINING_MODELS)
         refits[task].forget_fits()

@@ -27,10 +27,12 @@ METRICS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "pearson": pearson,
     "mae": mae,
     "bias": bias,
+    "top1_regret": top1_regret,
+    "mdad": minimum_detectable_difference,
 }
 """Metrics of (predicted, actual) over models; `coverage_90` comes on top, it needs families."""
 SUITE_TARGETS = ("macro", "mean")
-"""Targets that also get `top1_regret`, `mdad` and, with family folds, `within_family_tau`."""
+"""Targets that, with family folds, also get `within_family_tau`."""
 FAMILY_FOLDS = frozenset({"family_lomo", "nested_family_lomo"})
 
 
@@ -40,8 +42,8 @@ def validation_metrics(predictions: pd.DataFrame, task_types: Mapping[str, str])
     A model counts for a target only with a prediction and a full score of each of its tasks, so
     for macro and mean only with all tasks of the suite. Draws of a random baseline are judged
     one by one and their metrics averaged. `coverage_90` is the share of models inside 90 %
-    intervals made from the residuals of the other folds. Macro and mean also get `top1_regret`,
-    `mdad` (the gap from which 80 % of pairs are ordered rightly) and `within_family_tau`.
+    intervals made from the residuals of the other folds, `mdad` the gap from which 80 % of pairs
+    are ordered rightly. Macro and mean also get `within_family_tau`.
 
     Args:
         predictions: protocol, variant, fold, model, task, predicted, actual.
@@ -64,8 +66,9 @@ def validation_metrics(predictions: pd.DataFrame, task_types: Mapping[str, str])
             for target, weights in targets.items():
                 known = _known(predicted, actual, folds, weights)
                 found = _target_metrics(*known)
-                if target in SUITE_TARGETS:
-                    found |= _suite_metrics(*known, with_families=protocol in FAMILY_FOLDS)
+                if target in SUITE_TARGETS and protocol in FAMILY_FOLDS:
+                    p, a, families = known
+                    found["within_family_tau"] = (within_family_tau(p, a, families), len(a))
                 rows += [(str(protocol), name, target, m, v, n) for m, (v, n) in found.items()]
     return _average_draws(rows)
 
@@ -85,19 +88,6 @@ def _target_metrics(
     """Metrics of one target with the number of models each rests on."""
     found = {name: (metric(p, a), len(a)) for name, metric in METRICS.items()}
     found["coverage_90"] = held_out_coverage(p - a, folds, 0.9)
-    return found
-
-
-def _suite_metrics(
-    p: np.ndarray, a: np.ndarray, folds: np.ndarray, *, with_families: bool
-) -> dict[str, tuple[float, int]]:
-    """Metrics that say something of the whole suite only."""
-    found = {
-        "top1_regret": (top1_regret(p, a), len(a)),
-        "mdad": (minimum_detectable_difference(p, a), len(a)),
-    }
-    if with_families:
-        found["within_family_tau"] = (within_family_tau(p, a, folds), len(a))
     return found
 
 

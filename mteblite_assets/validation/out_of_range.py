@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -49,10 +49,21 @@ def flag_metrics(
         inside); NaN without such models.
     """
     types = {e.task: e.task_type for e in evidences}
-    ranges = training_ranges(evidences, protocol).set_index("fold")
+    rows = predictions[predictions["protocol"] == protocol]
+    return flags(rows, training_ranges(evidences, protocol), types)
+
+
+def flags(rows: pd.DataFrame, ranges: pd.DataFrame, types: Mapping[str, str]) -> pd.DataFrame:
+    """Return what `flag_metrics` does, from the stored ranges.
+
+    Args:
+        rows: predictions of one protocol.
+        ranges: its `training_ranges`.
+        types: type of every task.
+    """
+    ranges = ranges.set_index("fold")
     tasks = sorted(types)
     weights = pd.Series(macro_weights(tasks, types), index=tasks)
-    rows = predictions[predictions["protocol"] == protocol]
     mass = rows["task"].map(weights)
     parts = rows.assign(
         predicted=rows["predicted"] * mass, actual=rows["actual"] * mass, weight=mass

@@ -40,13 +40,14 @@ class TaskRefits:
 
     Attributes:
         evidence: all models, each with a full score and outcomes.
-        k: items to select.
+        k: items to select; may be changed between folds, results of both are remembered.
         seed: enters every random draw.
         statistic: the official set statistic.
         response_model: see `fit_items`.
         random_draws: draws of the random baselines.
         token_costs: (n_items,) tokens of each item; None = texts by task type.
         compared: variant whose selection sets the budget of `same_token`.
+        baseline_k: items of `random`; None = the k given first.
     """
 
     evidence: TaskEvidence
@@ -57,11 +58,15 @@ class TaskRefits:
     random_draws: int = 50
     token_costs: np.ndarray | None = None
     compared: Variant = COMPARED
+    baseline_k: int | None = None
     _done: dict[tuple[bytes, str], np.ndarray] = field(default_factory=dict, repr=False)
-    _estimates: dict[tuple[bytes, str, str], np.ndarray] = field(default_factory=dict, repr=False)
-    _fits: dict[bytes, TrainingFit] = field(default_factory=dict, repr=False)
+    _estimates: dict[tuple[bytes, str], np.ndarray] = field(default_factory=dict, repr=False)
+    _fits: dict[tuple[bytes, int], TrainingFit] = field(default_factory=dict, repr=False)
     _statistics: dict[bytes, np.ndarray] = field(default_factory=dict, repr=False)
     _paid: dict[float, np.ndarray] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self.baseline_k = self.k if self.baseline_k is None else self.baseline_k
 
     def predict(self, train: np.ndarray, choice: Variant | Baseline) -> np.ndarray:
         """Predict the full scores of all models from what the training models teach.
@@ -96,7 +101,7 @@ class TaskRefits:
                 found[str(choice)] = self.predict(train, choice)
                 continue
             selection, estimator, calibration = self._parts(train, choice)
-            key = (train.tobytes(), f"{selection}/{estimator}/{calibration}")
+            key = (train.tobytes(), f"{self.k}/{selection}/{estimator}/{calibration}")
             if key not in self._done:
                 raw = self.raw(train, selection, estimator)
                 if calibration in CROSS_FITTED or calibration in JOINT:
@@ -140,7 +145,7 @@ class TaskRefits:
 
     def raw(self, train: np.ndarray, selection: str, estimator: str) -> np.ndarray:
         """Return uncalibrated estimates of all models (n_models,); remembered."""
-        key = (train.tobytes(), selection, estimator)
+        key = (train.tobytes(), f"{self.k}/{selection}/{estimator}")
         if key not in self._estimates:
             self._estimates[key] = self._fit(train).raw(selection, estimator)
         return self._estimates[key]
@@ -172,7 +177,7 @@ class TaskRefits:
         return choice.selection(kind), estimator, choice.calibration
 
     def _fit(self, train: np.ndarray) -> TrainingFit:
-        key = train.tobytes()
+        key = (train.tobytes(), self.k)
         if key not in self._fits:
             self._fits[key] = TrainingFit(
                 evidence=self.evidence,
@@ -219,7 +224,7 @@ class TaskRefits:
     def _random(self) -> np.ndarray:
         """(n_draws, n_models) raw estimates of uniform random selections."""
         n_items = len(self.evidence.items)
-        k = min(self.k, n_items)
+        k = min(self.baseline_k or self.k, n_items)
         keys = (self.seed, self.evidence.task, "random baseline", k)
         return self._means_of(
             [draw(n_items, k, generator(*keys, d)) for d in range(self.random_draws)]

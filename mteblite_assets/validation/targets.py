@@ -11,17 +11,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from mteblite_assets.suites.means import macro_weights as macro_weights
 from mteblite_assets.suites.task_types import shares
-
-
-def macro_weights(tasks: Sequence[str], task_types: Mapping[str, str]) -> np.ndarray:
-    """Return the weight of each task in the macro mean (n_tasks,), summing to 1."""
-    share = shares(tasks, task_types)
-    kinds = np.array([task_types[task] for task in tasks])
-    weights = np.zeros(len(tasks))
-    for kind in set(kinds):
-        weights[kinds == kind] = share[kinds == kind] / share[kinds == kind].sum()
-    return weights / len(set(kinds))
 
 
 def target_weights(

@@ -1,0 +1,111 @@
+"""How many items each task of a suite gets: K each, or a budget shared out by cost and spread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.outcomes.scoring import set_statistic
+from mteblite_assets.seeds import generator
+from mteblite_assets.selections.budget import (
+    MIN_ITEMS,
+    allocate_budget,
+    item_spread,
+    statistic_spread,
+)
+from mteblite_assets.suites.means import macro_weights
+
+Statistic = Callable[[str, np.ndarray, pd.DataFrame, np.ndarray], float]
+MIN_SPREAD = 1e-4
+DRAWS = 10
+"""Random selections that the spread of a set metric is measured on."""
+
+
+@dataclass
+class Sharing:
+    """A suite's budget, shared out over its tasks for the macro mean; spreads are remembered.
+
+    The budget is what k items of every task cost, unless it is given. See `budget.py`.
+
+    Attributes:
+        evidences: the tasks with the kept reference models.
+        item_tokens: by task what one more item costs.
+        k_by_task: items of each task if all were treated alike; what tasks without evidence get.
+        seed: of the draws.
+        budget: tokens for the items of all tasks; None = what `k_by_task` costs.
+        statistic: the official set statistic.
+    """
+
+    evidences: Sequence[TaskEvidence]
+    item_tokens: Mapping[str, float]
+    k_by_task: Mapping[str, int]
+    seed: int
+    budget: float | None = None
+    statistic: Statistic = set_statistic
+    _values: dict[tuple[str, bytes], np.ndarray] = field(default_factory=dict, repr=False)
+    _counts: dict[frozenset[str], dict[str, int]] = field(default_factory=dict, repr=False)
+
+    def counts(self, hidden: Collection[str] = ()) -> dict[str, int]:
+        """Return the items of each task, by what the families that are not hidden did.
+
+        Raises:
+            ValueError: the budget does not pay the fewest items that mean something.
+        """
+        key = frozenset(hidden)
+        if key not in self._counts:
+            self._counts[key] = self._share(key)
+        return self._counts[key]
+
+    def spreads(self, hidden: Collection[str] = ()) -> dict[str, float]:
+        """Return by task the spread of one item's worth of score; NaN where there is no telling."""
+        return {e.task: self._spread(e, frozenset(hidden)) for e in self.evidences}
+
+    def _share(self, hidden: frozenset[str]) -> dict[str, int]:
+        tasks = sorted(e.task for e in self.evidences)
+        by_task = {e.task: e for e in self.evidences}
+        types = {e.task: e.task_type for e in self.evidences}
+        found = self.spreads(hidden)
+        spread = np.array([found[t] for t in tasks])
+        known = spread[np.isfinite(spread) & (spread > 0)]
+        usual = float(np.median(known)) if len(known) else 1.0
+        spread = np.maximum(np.where(np.isfinite(spread), spread, usual), MIN_SPREAD)
+        costs = np.array([self.item_tokens[t] for t in tasks], dtype=float)
+        sizes = np.array([len(by_task[t].items) for t in tasks])
+        asked = np.minimum([self.k_by_task[t] for t in tasks], sizes)
+        budget = float(costs @ asked) if self.budget is None else self.budget
+        counts = allocate_budget(
+            macro_weights(tasks, types) * spread, costs, sizes, budget,
+            minimum=int(min(MIN_ITEMS, asked.min())),
+        )  # fmt: skip
+        return {**self.k_by_task, **dict(zip(tasks, counts.tolist(), strict=True))}
+
+    def _spread(self, evidence: TaskEvidence, hidden: frozenset[str]) -> float:
+        told = np.array([f not in hidden for f in evidence.families], dtype=bool)
+        if evidence.kind == "per_item":
+            return item_spread(evidence.outcomes[told]) if told.any() else float("nan")
+        scores = np.where(told, evidence.full_scores, np.nan)
+        rng = generator(self.seed, evidence.task, "spread")
+        return statistic_spread(
+            lambda positions: self._statistics(evidence, positions), scores,
+            len(evidence.items), rng, draws=DRAWS,
+        )  # fmt: skip
+
+    def _statistics(self, evidence: TaskEvidence, positions: np.ndarray) -> np.ndarray:
+        """The set statistic of every model on some items (n_models,); remembered."""
+        key = (evidence.task, positions.tobytes())
+        if key not in self._values:
+            if evidence.observations is None:
+                raise ValueError(f"{evidence.task}: a set metric needs observations, found none")
+            rows = evidence.items.iloc[positions].reset_index(drop=True)
+            weights = np.full(len(positions), 1.0 / len(positions))
+            self._values[key] = np.array(
+                [
+                    self.statistic(evidence.task_type, o[positions], rows, weights)
+                    for o in evidence.observations
+                ]
+            )
+        return self._values[key]

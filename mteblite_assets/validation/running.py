@@ -1,0 +1,119 @@
+"""All protocols of a suite's validation, on shared fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from mteblite_assets.calibrations.variant import Variant
+from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.validation.folds import (
+    FRONTIER,
+    MIN_FRONTIER_FAMILIES,
+    NESTED,
+    family_by_model,
+    fold_members,
+)
+from mteblite_assets.validation.lomo import Settings, predict_protocol
+from mteblite_assets.validation.nested import CHOSEN, predict_nested
+from mteblite_assets.validation.out_of_range import training_ranges
+from mteblite_assets.validation.presets import Preset
+from mteblite_assets.validation.refit import TaskRefits
+from mteblite_assets.validation.variants import suite_variants
+
+MIN_NESTED_FAMILIES = 3
+"""With fewer, the other families cannot be held out from each other to choose a variant."""
+CHOICE_COLUMNS = ["preset", "fold", "variant", "inner_mae", "runner_up_mae"]
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What the protocols found.
+
+    Attributes:
+        predictions: see `predict_held_out`; of the nested protocol one variant, `chosen:<preset>`.
+        folds: see `fold_members`.
+        ranges: protocol, fold, low, high: macro means of the fold's training models.
+        choices: CHOICE_COLUMNS; the variant that the nested protocol chose in each fold.
+        absent: why a protocol that was asked for was not run, by protocol.
+    """
+
+    predictions: pd.DataFrame
+    folds: pd.DataFrame
+    ranges: pd.DataFrame
+    choices: pd.DataFrame
+    absent: dict[str, str]
+
+
+def validate(
+    evidences: Sequence[TaskEvidence],
+    chosen: Variant,
+    preset: Preset | None,
+    protocols: Sequence[str],
+    settings: Settings,
+    progress: Callable[[str, int, int], None] = lambda *_: None,
+) -> Validation:
+    """Run protocols over the standard variants, those of a preset, and the chosen one.
+
+    Args:
+        evidences: the suite's tasks with the kept reference models.
+        chosen: the suite's own variant.
+        preset: further variants, from which the nested protocol chooses; None = neither.
+        protocols: names in `folds.PROTOCOLS`.
+        settings: K, seed and the like.
+        progress: called with (protocol, tasks done, all tasks).
+
+    Raises:
+        ValueError: see `predict_held_out`.
+    """
+    variants = suite_variants([*(preset.variants if preset else ()), chosen])
+    absent = {p: why for p in protocols if (why := why_absent(p, evidences, preset))}
+    refits: dict[str, TaskRefits] = {}
+    frames: list[pd.DataFrame] = []
+    choices = pd.DataFrame(columns=CHOICE_COLUMNS)
+    run = [p for p in dict.fromkeys(protocols) if p not in absent]
+    for protocol in run:
+        told = _progress(progress, protocol)
+        if protocol == NESTED and preset is not None:
+            frame, found = predict_nested(
+                evidences, preset.variants, settings, refits=refits, progress=told,
+                name=nested_name(preset.name), patience=preset.patience,
+            )  # fmt: skip
+            choices = found.assign(preset=preset.name)[CHOICE_COLUMNS]
+        else:
+            frame = predict_protocol(
+                evidences, variants, protocol, settings, refits=refits, progress=told
+            )
+        frames.append(frame)
+    ranges = [training_ranges(evidences, p).assign(protocol=p) for p in run]
+    return Validation(
+        predictions=pd.concat(frames, ignore_index=True),
+        folds=pd.concat([fold_members(evidences, p) for p in run], ignore_index=True),
+        ranges=pd.concat(ranges, ignore_index=True),
+        choices=choices,
+        absent=absent,
+    )
+
+
+def nested_name(preset: str) -> str:
+    """Return the variant name of predictions by what each fold chose from a preset."""
+    return f"{CHOSEN}:{preset}"
+
+
+def why_absent(protocol: str, evidences: Sequence[TaskEvidence], preset: Preset | None) -> str:
+    """Return why a protocol cannot be run, or "" where it can."""
+    count = len(set(family_by_model(evidences).values()))
+    needed = {FRONTIER: MIN_FRONTIER_FAMILIES, NESTED: MIN_NESTED_FAMILIES}.get(protocol, 0)
+    if count < needed:
+        return f"needs at least {needed} families, there are {count}"
+    if protocol == NESTED and preset is None:
+        return "the suite names no preset to choose variants from"
+    return ""
+
+
+def _progress(
+    progress: Callable[[str, int, int], None], protocol: str
+) -> Callable[[int, int], None]:
+    return lambda done, total: progress(protocol, done, total)

@@ -59,12 +59,13 @@ def build_definitions() -> dg.Definitions:
     assets = [build_asset(declaration, partitions) for declaration in declarations().values()]
     lite_scoring = lite_scoring_job(partitions)
     suite_files = suite_files_job(partitions)
+    upkeep = materialize_job()
     return dg.Definitions(
         assets=[*assets, dbt_reports_assets(home)],
-        jobs=[materialize_job(), lite_scoring, suite_files],
+        jobs=[upkeep, lite_scoring, suite_files],
         sensors=[
             checkpoint_sensor(lite_scoring, partitions),
-            suite_files_sensor(suite_files, partitions),
+            suite_files_sensor(suite_files, upkeep, partitions),
             automation_sensor(),
         ],
         resources={**default_resources(), "in_memory": dg.mem_io_manager},

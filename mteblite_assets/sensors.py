@@ -1,16 +1,17 @@
 """The sensors: finished checkpoints get their lite scores, changed suite files are noticed."""
 
 import json
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import dagster as dg
 
 from mteblite_assets.graph.declaration import declarations
-from mteblite_assets.graph.keys import Grain
+from mteblite_assets.graph.keys import Grain, columns_of
 from mteblite_assets.graph.partitions import CANDIDATES, Partitions
-from mteblite_assets.graph.plan import require, why_stale
-from mteblite_assets.graph.upkeep import register_partitions
+from mteblite_assets.graph.plan import Ledger, Scope, require, scoped_keys, why_stale
+from mteblite_assets.graph.upkeep import JOB, register_partitions, scope_config
 from mteblite_assets.graph.watching import Arrival, arrivals
 from mteblite_assets.graph.work import SettingsContext
 from mteblite_assets.suites.catalog import Catalog
@@ -90,16 +91,21 @@ def suite_files_job(partitions: Partitions) -> Any:
     )
 
 
-def suite_files_sensor(job: Any, partitions: Partitions) -> dg.SensorDefinition:
+def suite_files_sensor(job: Any, upkeep: Any, partitions: Partitions) -> dg.SensorDefinition:
     """Return the sensor on suite files and registered models.
 
     What stands in files is no asset, so the daemon cannot see it change. Only suites that
     somebody has built are looked at; a new suite starts with `mteblite materialize`.
+
+    Args:
+        job: brings tasks and members up to date, suite by suite.
+        upkeep: the `materialize` job, for stages whose methods changed.
+        partitions: those of the loaded definitions.
     """
 
     @dg.sensor(
         name="suite_files",
-        job=job,
+        jobs=[job, upkeep],
         minimum_interval_seconds=3 * SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Notices changed suite files and added or removed reference models.",
@@ -112,33 +118,88 @@ def suite_files_sensor(job: Any, partitions: Partitions) -> dg.SensorDefinition:
         asked = json.loads(context.cursor or "{}")
         loaded = partitions.catalog.suites
         changed = {s: state for s, state in changed_suites(bench).items() if s in loaded}
+        digests = {suite: state.digest for suite, state in changed.items()}
         # The cursor, not a run key: going back to an earlier file is a change, too.
-        new = [suite for suite, state in changed.items() if asked.get(suite) != state]
+        new = [suite for suite, digest in digests.items() if asked.get(suite) != digest]
         if not new:
-            context.update_cursor(json.dumps(changed))
+            context.update_cursor(json.dumps(digests))
             return dg.SkipReason("no suite that has been built changed")
         return dg.SensorResult(
-            run_requests=[dg.RunRequest(partition_key=suite) for suite in new],
-            cursor=json.dumps(changed),
+            run_requests=[
+                request for suite in new for request in _requests_of(suite, changed[suite], job)
+            ],
+            cursor=json.dumps(digests),
         )
 
     return suite_files
 
 
-def changed_suites(bench: Workbench) -> dict[str, str]:
-    """Return suites that have been built and whose file or members differ now, with a digest."""
+@dataclass(frozen=True)
+class Changed:
+    """A suite whose file or members differ from what was built.
+
+    Attributes:
+        digest: of what it says now.
+        roots: whether tasks or members must be read again.
+        stages: stages whose methods changed, in flow order.
+    """
+
+    digest: str
+    roots: bool
+    stages: tuple[str, ...]
+
+
+def changed_suites(bench: Workbench) -> dict[str, Changed]:
+    """Return suites that have been built and whose file or members differ now."""
     with bench.warehouse.session() as connection:
         ledger = read_ledger(connection)
     catalog = bench.catalog()
-    changed: dict[str, str] = {}
+    changed: dict[str, Changed] = {}
     for suite in sorted(catalog.suites):
         context = SettingsContext({"suite": suite}, catalog, bench)
         needs = [require(declarations()[name], context, suite, ledger) for name in SUITE_ROOTS]
         entries = [ledger.get((name, suite)) for name in SUITE_ROOTS]
-        built = all(entry is not None for entry in entries)
-        if built and any(why_stale(e, n) for e, n in zip(entries, needs, strict=True)):
-            changed[suite] = "-".join(n.settings_hash for n in needs)
+        if any(entry is None for entry in entries):
+            continue
+        roots = any(why_stale(e, n) for e, n in zip(entries, needs, strict=True))
+        hashes, stages = _changed_methods(suite, catalog, bench, ledger)
+        if roots or stages:
+            digest = "-".join([*(n.settings_hash for n in needs), *hashes])
+            changed[suite] = Changed(digest, roots, stages)
     return changed
+
+
+def _changed_methods(
+    suite: str, catalog: Catalog, bench: Workbench, ledger: Ledger
+) -> tuple[list[str], tuple[str, ...]]:
+    """Settings now, and the stages of what was built with others; a dep's change is no method's."""
+    hashes, stages = [], []
+    for declaration in declarations().values():
+        if declaration.settings is None or declaration.name in SUITE_ROOTS:
+            continue
+        if declaration.grain not in (Grain.SUITE, Grain.SUITE_TASK):
+            continue
+        for key in scoped_keys(declaration, Scope(suite), catalog):
+            entry = ledger.get((declaration.name, key))
+            if entry is None or entry["status"] != "ok":
+                continue
+            context = SettingsContext(columns_of(declaration.grain, key), catalog, bench)
+            now = require(declaration, context, key, ledger).settings_hash
+            if now != entry["settings_hash"]:
+                hashes.append(now)
+                stages.append(declaration.stage)
+    return hashes, tuple(dict.fromkeys(stages))
+
+
+def _requests_of(suite: str, state: Changed, job: Any) -> list[dg.RunRequest]:
+    """What a changed suite needs run; what follows from it is automatic."""
+    requests = []
+    if state.roots:
+        requests.append(dg.RunRequest(partition_key=suite, job_name=job.name))
+    if state.stages:
+        config = scope_config(Scope(suite, stages=state.stages), force=False, on_request=[])
+        requests.append(dg.RunRequest(job_name=JOB, run_config=config))
+    return requests
 
 
 def _name_is_taken(arrival: Arrival, catalog: Catalog) -> bool:

@@ -235,12 +235,14 @@ def status(suite: str, json_: bool) -> None:
 @click.argument("model")
 @suite_option
 @click.option("--family", help="Family to register it under; default: its name.")
+@click.option("--against", help="Another model: print MODEL minus this one on shared items.")
 @as_json
-def score(model: str, suite: str, family: str | None, json_: bool) -> None:
+def score(model: str, suite: str, family: str | None, against: str | None, json_: bool) -> None:
     """Score MODEL (hub name, folder or registered name) on the lite selection only."""
     from mteblite_assets.cli.scoring import score_model
 
-    _exit(score_model(Session(), model, suite, family, as_json=json_, say=_say))
+    session = Session()
+    _exit(score_model(session, model, suite, family, against=against, as_json=json_, say=_say))
 
 
 @cli.command()

@@ -11,6 +11,14 @@ from mteblite_assets.cli.session import Session, UsageError
 from mteblite_assets.suites.suite_file import SuiteModel
 from mteblite_resources.catalog_files import register_model, unregister_model
 
+OF_A_CANDIDATE = (
+    "lite_scores.task_scores",
+    "lite_scores.suite_scores",
+    "lite_scores.type_scores",
+    "lite_scores.selected_observations",
+)
+"""Tables with rows of a candidate of a suite."""
+
 
 def add_model(
     session: Session,
@@ -73,7 +81,7 @@ def remove_model(session: Session, suite: str, name: str) -> None:
     unregister_model(session.home, suite, name, in_file=in_file)
     session.register_partitions()
     with session.bench.warehouse.session() as connection:
-        for table in ("lite_scores.task_scores", "lite_scores.suite_scores"):
+        for table in OF_A_CANDIDATE:
             connection.execute(f"DELETE FROM {table} WHERE suite = ? AND model = ?", [suite, name])
         connection.execute(
             "DELETE FROM ledger.partitions WHERE asset IN ('lite_scores', 'candidate_full_scores') "

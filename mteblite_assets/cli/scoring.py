@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from mteblite_assets.calibrations.estimator import legal_range
 from mteblite_assets.cli import printing
+from mteblite_assets.cli.comparing import compare, print_comparison
 from mteblite_assets.cli.materializing import Report, materialize
 from mteblite_assets.cli.registering import add_model
 from mteblite_assets.cli.session import Session, UsageError
@@ -19,18 +19,19 @@ from mteblite_assets.graph.plan import Scope
 from mteblite_assets.suites.suite_file import SuiteModel
 
 TASKS = """
-SELECT task, task_type, predicted, lower, upper, n_items, out_of_range, interval_method
+SELECT task, task_type, predicted, lower, upper, n_items, out_of_range, observed, interval_method
 FROM lite_scores.task_scores WHERE suite = ? AND model = ? ORDER BY task
 """
 SUITE = """
 SELECT mean, mean_lower, mean_upper, macro_mean, macro_lower, macro_upper, type_means, n_tasks,
-    n_texts, n_encoded, seconds, interval_method
+    n_texts, n_encoded, seconds, interval_method, out_of_range
 FROM lite_scores.suite_scores WHERE suite = ? AND model = ?
 """
 TYPES = """
-SELECT target, half_width, interval_method FROM lite_scores.lite_suite_intervals
-WHERE suite = ? AND target LIKE 'type:%'
+SELECT task_type, predicted, lower, upper, out_of_range, interval_method
+FROM lite_scores.type_scores WHERE suite = ? AND model = ? ORDER BY task_type
 """
+LEVELS = "SELECT any_value(level) AS level FROM lite_scores.lite_suite_intervals WHERE suite = ?"
 
 
 def score_model(
@@ -39,12 +40,32 @@ def score_model(
     suite: str,
     family: str | None,
     *,
+    against: str | None = None,
     as_json: bool,
     say: Callable[[str], None],
 ) -> int:
-    """Score a model, registering it as a candidate if it is new, and print its lite scores."""
+    """Score a model, registering it as a candidate if it is new, and print its lite scores.
+
+    With `against`, score that one, too, and print the difference instead.
+    """
     _require_lite_suite(session, suite)
-    name = _registered_name(session, model, suite, family)
+    names = [
+        _registered_name(session, m, suite, family if m == model else None)
+        for m in (model, against)
+        if m is not None
+    ]
+    for name in names:
+        if not _scored(session, name, suite, say):
+            return 1
+    if against is None:
+        _print(session, names[0], suite, as_json)
+    else:
+        print_comparison(compare(session, names[0], names[1], suite), as_json)
+    return 0
+
+
+def _scored(session: Session, name: str, suite: str, say: Callable[[str], None]) -> bool:
+    """Score a registered model where its scores are missing or stale; say why if it failed."""
     report = materialize(session, Scope(suite, models=(name,), stages=("lite_scores",)), say=say)
     key = f"{name}|{suite}"
     if name not in {m.name for m in session.suite(suite).candidates()}:
@@ -52,9 +73,7 @@ def score_model(
     failed = {k: r for asset in report.failed.values() for k, r in asset.items()}
     if failed:
         click.echo(f"failed: {failed.get(key) or next(iter(failed.values()))}", err=True)
-        return 1
-    _print(session, name, suite, as_json)
-    return 0
+    return not failed
 
 
 def _require_lite_suite(session: Session, suite: str) -> None:
@@ -112,16 +131,10 @@ def _print(session: Session, name: str, suite: str, as_json: bool) -> None:
     query = session.bench.warehouse.query
     tasks = printing.records(query(TASKS, [suite, name]))
     total = printing.records(query(SUITE, [suite, name]))[0]
-    widths = query(TYPES, [suite]).set_index("target")["half_width"].to_dict()
-    types = [
-        {
-            "task_type": kind,
-            "predicted": mean,
-            "lower": max(mean - widths.get(f"type:{kind}", float("nan")), legal_range(kind)[0]),
-            "upper": min(mean + widths.get(f"type:{kind}", float("nan")), legal_range(kind)[1]),
-        }
-        for kind, mean in json.loads(total.pop("type_means")).items()
-    ]
+    types = printing.records(query(TYPES, [suite, name]))
+    level = float(query(LEVELS, [suite])["level"].iloc[0])
+    total.pop("type_means")
+    total["level"] = level
     if as_json:
         value: dict[str, Any] = {"suite": suite, "model": name, **total}
         value = {k: printing.plain(v) for k, v in value.items()}
@@ -139,6 +152,10 @@ def _print(session: Session, name: str, suite: str, as_json: bool) -> None:
          "upper": total["macro_upper"]},
     ]  # fmt: skip
     printing.print_table(_points(summary), "Whole suite")
+    for task in (t["task"] for t in tasks if not t["observed"]):
+        click.echo(f"warning: {task} could not be scored; it is predicted from the other tasks")
+    if total["out_of_range"]:
+        click.echo("warning: the macro mean lies beyond every reference model's")
     flagged = [t["task"] for t in tasks if t["out_of_range"]]
     if flagged:
         click.echo(
@@ -147,7 +164,7 @@ def _print(session: Session, name: str, suite: str, as_json: bool) -> None:
         )
     click.echo(
         f"{total['n_texts']} texts, {total['n_encoded']} of them encoded now, "
-        f"{total['seconds']:.1f} s; 90 % intervals: {total['interval_method']}"
+        f"{total['seconds']:.1f} s; {level:.0%} intervals: {total['interval_method']}"
     )
 
 

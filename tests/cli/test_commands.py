@@ -131,8 +131,38 @@ def test_score_of_a_folder_registers_it_and_encodes_the_selection_only(home: Pat
 def test_score_for_people(home: Path) -> None:
     code, out, err = command("--quiet", "score", CANDIDATE[0], "--suite", SUITE)
     assert code == 0, err
-    for text in ("Predicted full scores of", "By task type", "macro mean", "texts"):
+    for text in ("Predicted full scores of", "By task type", "macro mean", "texts", "90%"):
         assert text in out
+
+
+def test_score_against_another_model(home: Path) -> None:
+    """A candidate against a reference model: one row per target, signs turn with the order."""
+    there = run_json("score", CANDIDATE[0], "--against", "tiny-d", "--suite", SUITE)
+    back = run_json("score", "tiny-d", "--against", CANDIDATE[0], "--suite", SUITE)
+    rows = {r["target"]: r for r in there["differences"]}
+    assert set(rows) == {
+        "macro", "mean", "type:STS", "type:Classification", "type:Retrieval",
+        *(f"task:{t}" for t in TASKS),
+    }  # fmt: skip
+    tasks = [rows[f"task:{t}"]["difference"] for t in TASKS]
+    assert rows["mean"]["difference"] == pytest.approx(sum(tasks) / 3)
+    for row, other in zip(there["differences"], back["differences"], strict=True):
+        assert row["difference"] == pytest.approx(-other["difference"])
+        assert row["lower"] <= row["difference"] <= row["upper"]
+        assert 0.0 <= row["probability"] <= 1.0
+    # tiny-d knows the words worst of all.
+    assert rows["macro"]["difference"] > 0
+    assert (there["level"], there["not_scored"]) == (0.9, [])
+    code, out, err = command(
+        "--quiet", "score", CANDIDATE[0], "--against", CANDIDATE[0], "--suite", SUITE
+    )
+    assert code == 0, err
+    assert f"{CANDIDATE[0]} minus {CANDIDATE[0]} on suite tiny (points" in out
+    assert "undecided" in out
+    assert "better" not in out
+    code, _, err = command("score", CANDIDATE[0], "--against", "./nowhere", "--suite", SUITE)
+    assert code == 2
+    assert "no folder './nowhere'" in err
 
 
 def test_add_and_remove_leave_the_suite_as_it_was(home: Path) -> None:

@@ -33,8 +33,8 @@ def test_new_reference_model_runs_its_own_partitions_and_gathers_once(home, upke
         assert made[asset] == ran(planned)[asset]
     numbers = counts(report)
     assert {a: numbers[a] for a in GATHERING} == dict.fromkeys(GATHERING, len(TASKS))
-    once = {"roster", "kept_models", "lomo_predictions", "validation_metrics", "lite_suite",
-            "lite_scores"}  # fmt: skip
+    once = {"roster", "kept_models", "allocations", "lomo_predictions",
+            "validation_metrics", "lite_suite", "lite_scores"}  # fmt: skip
     assert set(numbers) - set(PER_MODEL) - set(GATHERING) == once
     assert {numbers[a] for a in once} == {1}
     outcomes = table(home, "outcomes.pool_scores")
@@ -68,8 +68,8 @@ def test_equal_results_stop_the_wave(home, upkeep):
     )  # fmt: skip
     numbers = counts(forced)
     assert numbers == {
-        "pool_items": 3, "embedding_stats": 15, "item_outcomes": 15, "outcome_matrix": 3,
-        "selected_items": 3,
+        "pool_items": 3, "pool_costs": 3, "embedding_stats": 15, "item_outcomes": 15,
+        "outcome_matrix": 3, "allocations": 1, "selected_items": 3,
     }  # fmt: skip
     assert counts(upkeep(command="plan")) == {}
 
@@ -78,7 +78,15 @@ def test_changed_k_selects_again_on_the_same_outcomes(home, upkeep):
     document = tiny_suite.suite_document() | {"k": 8}
     tiny_suite.write_suite(home, document)
     numbers = counts(upkeep())
-    untouched = {"pool_items", "outcome_matrix", "full_score_vectors", "roster", *PER_MODEL}
+    untouched = {
+        "pool_items",
+        "pool_costs",
+        "item_parameters",
+        "outcome_matrix",
+        "full_score_vectors",
+        "roster",
+        *PER_MODEL,
+    }
     assert not set(numbers) & untouched
     assert numbers["selected_items"] == len(TASKS)
     assert numbers["lite_scores"] == 1

@@ -15,7 +15,8 @@ def _tick(session: Session, cursor: str) -> tuple[list[str], str]:
         instance=session.instance, cursor=cursor, definitions=session.definitions
     )
     result = sensor.evaluate_tick(context)
-    return [r.partition_key for r in result.run_requests or []], result.cursor or ""
+    roots = [r for r in result.run_requests or [] if r.job_name == "suite_files"]
+    return [r.partition_key for r in roots], result.cursor or ""
 
 
 def test_a_changed_suite_file_is_asked_for_once(home):
@@ -32,6 +33,27 @@ def test_a_changed_suite_file_is_asked_for_once(home):
     assert asked == []
     path.write_text(yaml.safe_dump({**document, "k": 5}))
     assert _tick(session, cursor)[0] == [tiny_suite.SUITE]
+
+
+@pytest.mark.parametrize(("keys", "stages"), [
+    ({"k": 5}, ["selections", "validation"]),
+    ({"interval_level": 0.5}, ["lite_scores"]),
+    ({"calibration": "crossfit"}, ["calibrations", "validation", "lite_scores"]),
+    ({"description": "another"}, []),
+])  # fmt: skip
+def test_a_changed_method_is_asked_for_in_the_stages_that_use_it(home, keys, stages):
+    session = Session()
+    path = home / "suites" / f"{tiny_suite.SUITE}.yaml"
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **keys}))
+    sensor = session.definitions.resolve_sensor_def("suite_files")
+    context = dg.build_sensor_context(
+        instance=session.instance, cursor="", definitions=session.definitions
+    )
+    found = sensor.evaluate_tick(context)
+    asked = [r for r in found.run_requests or [] if r.job_name == "materialize"]
+    scopes = [r.run_config["ops"]["scope"]["config"] for r in asked]
+    assert [s["suite"] for s in scopes] == [tiny_suite.SUITE] * bool(stages)
+    assert [list(s["stages"]) for s in scopes] == [stages] * bool(stages)
 
 
 def test_a_new_reference_model_is_asked_for_and_a_candidate_is_not(home):

@@ -23,14 +23,21 @@ TABLES = {
     "item_parameters.item_parameters": (
         "suite task item_id response_model slope intercept residual_sd n_models", 120),
     "item_parameters.abilities": ("suite task model theta", 15),
+    "pools.pool_costs": ("suite task item_tokens shared_tokens n_tokens", 3),
+    "selections.allocations": ("suite task k item_tokens spread", 3),
     "selections.selected_items": ("suite task item_id method rank weight", 18),
     "calibrations.calibrations": (
         "suite task method estimator slope intercept residual_sd n_models", 3),
     "validation.lomo_predictions": (
         "suite protocol variant fold model task predicted actual", None),
     "validation.validation_metrics": (
-        "suite protocol variant target metric value n_models", None),
+        "suite protocol variant target metric value n_models lower upper", None),
+    "validation.fold_ranges": ("suite protocol fold low high", None),
+    "validation.nested_choices": ("suite preset fold variant inner_mae runner_up_mae", 4),
     "lite_scores.task_scores": ("suite task model predicted lower upper n_items", 3),
+    "lite_scores.type_scores": (
+        "suite task_type model predicted lower upper interval_method out_of_range", 3),
+    "lite_scores.selected_observations": ("suite task model item_id rank observed", 18),
     "lite_scores.suite_scores": ("suite model " + " ".join(SCORES), 1),
 }  # fmt: skip
 
@@ -40,12 +47,12 @@ def test_first_run_makes_every_partition_once(world):
     models, tasks = len(REFERENCES), len(TASKS)
     grid = ("embedding_stats", "item_outcomes", "full_scores")
     per_task = (
-        "resolved_tasks", "pool_items", "outcome_matrix", "full_score_vectors",
+        "resolved_tasks", "pool_items", "pool_costs", "outcome_matrix", "full_score_vectors",
         "item_parameters", "selected_items", "calibrations",
     )  # fmt: skip
     per_suite = (
-        "suite_tasks", "roster", "kept_models", "lomo_predictions", "validation_metrics",
-        "lite_suite", "lite_scores", "dbt_reports",
+        "suite_tasks", "roster", "kept_models", "allocations", "lomo_predictions",
+        "validation_metrics", "lite_suite", "lite_scores", "dbt_reports",
     )  # fmt: skip
     expected = dict.fromkeys(grid, models * tasks) | dict.fromkeys(per_task, tasks)
     assert {k: v for k, v in counts.items() if k not in expected} == dict.fromkeys(per_suite, 1)

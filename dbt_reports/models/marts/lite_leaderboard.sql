@@ -84,14 +84,23 @@ select
     s.role,
     m.prediction,
     m.predicted_mean,
-    {{ bounded('m.predicted_mean - w.mean_half_width') }} as mean_lower,
-    {{ bounded('m.predicted_mean + w.mean_half_width') }} as mean_upper,
+    coalesce(
+        c.mean_lower, {{ bounded('m.predicted_mean - w.mean_half_width') }}
+    ) as mean_lower,
+    coalesce(
+        c.mean_upper, {{ bounded('m.predicted_mean + w.mean_half_width') }}
+    ) as mean_upper,
     m.true_mean,
     m.predicted_macro_mean,
-    {{ bounded('m.predicted_macro_mean - w.macro_half_width') }} as macro_lower,
-    {{ bounded('m.predicted_macro_mean + w.macro_half_width') }} as macro_upper,
+    coalesce(
+        c.macro_lower, {{ bounded('m.predicted_macro_mean - w.macro_half_width') }}
+    ) as macro_lower,
+    coalesce(
+        c.macro_upper, {{ bounded('m.predicted_macro_mean + w.macro_half_width') }}
+    ) as macro_upper,
     m.true_macro_mean,
     m.predicted_macro_mean - m.true_macro_mean as macro_error,
+    coalesce(c.out_of_range, false) as out_of_range,
     m.n_tasks,
     coalesce(f.headline, 'macro_mean') as headline,
     -- scores that the model's authors measured themselves, in part or all: a dagger in tables
@@ -100,3 +109,6 @@ from means as m
 inner join {{ ref('stg_suite_models') }} as s on m.suite = s.suite and m.model = s.model
 left join widths as w on m.suite = w.suite
 left join {{ ref('stg_suite_facts') }} as f on m.suite = f.suite
+-- A candidate's interval may be its own: under a joint calibration it depends on the model.
+left join {{ ref('stg_suite_scores') }} as c
+    on m.suite = c.suite and m.model = c.model and m.prediction = 'lite'

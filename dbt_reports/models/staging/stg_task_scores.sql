@@ -6,5 +6,6 @@ select
     {{ known('predicted') }} as predicted,
     {{ known('lower') }} as lower,
     {{ known('upper') }} as upper,
-    out_of_range
+    out_of_range,
+    coalesce(observed, true) as observed
 from {{ source('lite_scores', 'task_scores') }}

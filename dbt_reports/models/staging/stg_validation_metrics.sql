@@ -5,5 +5,7 @@ select
     target,
     metric,
     {{ known('value') }} as value,
+    {{ known('lower') }} as lower,
+    {{ known('upper') }} as upper,
     n_models
 from {{ source('validation', 'validation_metrics') }}

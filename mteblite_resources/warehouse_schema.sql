@@ -31,6 +31,7 @@ CREATE TABLE IF NOT EXISTS suites.suite_tasks (
     pool_task VARCHAR, supported BOOLEAN, dataset_revision VARCHAR, mteb_version VARCHAR,
     max_tokens INTEGER, part_of VARCHAR
 );
+ALTER TABLE suites.suite_tasks ADD COLUMN IF NOT EXISTS part_of VARCHAR;
 -- (suite): what holds for the whole suite; headline is `mean` or `macro_mean`
 CREATE TABLE IF NOT EXISTS suites.suite_facts (
     suite VARCHAR, benchmark VARCHAR, headline VARCHAR, n_tasks INTEGER, n_left_out INTEGER,
@@ -57,6 +58,7 @@ CREATE TABLE IF NOT EXISTS suites.roster (
 CREATE TABLE IF NOT EXISTS suites.registered_models (
     suite VARCHAR, model VARCHAR, family VARCHAR, role VARCHAR, source VARCHAR, provenance VARCHAR
 );
+ALTER TABLE suites.registered_models ADD COLUMN IF NOT EXISTS provenance VARCHAR;
 
 -- (pool_task, item_id)
 CREATE TABLE IF NOT EXISTS pools.shared_pool_items (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
@@ -49,8 +51,23 @@ def validation_settings(work: Work, evidences: list[TaskEvidence]) -> Settings:
         ),
         response_model=file.response_model,
         random_draws=file.validation.random_draws,
+        token_costs=_token_costs(work, evidences),
+        compared=Variant.chosen(file),
         k_of_fold=counts,
     )
+
+
+def _token_costs(work: Work, evidences: list[TaskEvidence]) -> dict[str, np.ndarray]:
+    """Tokens of each pool item, in order of item_id, of the tasks whose pools were counted."""
+    pools = work.rows("suites.suite_tasks").set_index("task")["pool_task"]
+    counted = work.rows("pools.shared_item_costs")
+    found = {}
+    for evidence in evidences:
+        rows = counted[counted["pool_task"] == pools[evidence.task]].set_index("item_id")["tokens"]
+        tokens = rows.reindex(evidence.items["item_id"]).to_numpy(dtype=float)
+        if len(tokens) and np.isfinite(tokens).all():
+            found[evidence.task] = tokens
+    return found
 
 
 @stage_asset(

@@ -87,9 +87,11 @@ def suite_rows(suite: str) -> dict[str, list[dict[str, Any]]]:
         ],
         "validation.lomo_predictions": held_out,
         "validation.validation_metrics": [
-            {"protocol": "family_lomo", "variant": v, "target": "macro", "metric": m, "value": x,
-             "n_models": 3}
-            for v, m, x in METRICS
+            *({"protocol": "family_lomo", "variant": v, "target": "macro", "metric": m, "value": x,
+               "n_models": 3, "lower": None, "upper": None} for v, m, x in METRICS),
+            *({"protocol": "nested_family_lomo", "variant": "chosen:seed", "target": "macro",
+               "metric": m, "value": x, "n_models": 3, "lower": x - 0.01, "upper": x + 0.02}
+              for m, x in (("mae", 0.03), ("optimism", 0.01))),
         ],
         "lite_scores.lite_suites": [
             {"task": t, "task_type": kind, "variant": VARIANT} for t, kind in TYPES.items()
@@ -98,7 +100,12 @@ def suite_rows(suite: str) -> dict[str, list[dict[str, Any]]]:
             {"target": "macro", "half_width": 0.03}, {"target": "mean", "half_width": 0.02}
         ],
         "lite_scores.task_scores": scores,
-        "lite_scores.suite_scores": [{"model": m, "n_tasks": 3} for m in LITE],
+        "lite_scores.suite_scores": [
+            {"model": "c1", "n_tasks": 3, "macro_lower": 0.6, "macro_upper": 0.79,
+             "out_of_range": True},
+            {"model": "c2", "n_tasks": 3, "macro_lower": None, "macro_upper": None,
+             "out_of_range": None},
+        ],
     }  # fmt: skip
 
 
@@ -225,13 +232,31 @@ def test_nan_is_no_score(home: Home) -> None:
 
 
 def test_validation_summary_compares_with_random_and_pool(home: Home) -> None:
-    rows = read(home, "SELECT * FROM validation_summary WHERE suite = 'one'").set_index("variant")
+    query = "SELECT * FROM validation_summary WHERE suite = 'one' AND protocol = 'family_lomo'"
+    rows = read(home, query).set_index("variant")
     assert rows.loc[VARIANT, "mae_ratio_to_random"] == pytest.approx(0.5)
     assert rows.loc["random/mean", "mae_ratio_to_random"] == pytest.approx(1.0)
     assert rows.loc[VARIANT, "pool_mae"] == pytest.approx(0.01)
     assert rows["chosen"].to_dict() == {VARIANT: True, "random/mean": False, "pool/mean": False}
     assert rows.loc[VARIANT, ["kendall_tau", "pearson"]].tolist() == [0.8, 0.9]
     assert pd.isna(rows.loc["pool/mean", "kendall_tau"])
+
+
+def test_nested_rows_are_compared_with_the_baselines_of_the_same_folds(home: Home) -> None:
+    query = "SELECT * FROM validation_summary WHERE suite = 'one' AND variant = 'chosen:seed'"
+    (row,) = read(home, query).to_dict("records")
+    assert row["mae_ratio_to_random"] == pytest.approx(0.75)
+    assert (row["mae"], row["optimism"]) == (0.03, 0.01)
+    assert (row["mae_lower"], row["mae_upper"]) == pytest.approx((0.02, 0.05))
+
+
+def test_an_interval_of_a_candidates_own_goes_before_the_suites(home: Home) -> None:
+    query = "SELECT * FROM lite_leaderboard WHERE suite = 'one'"
+    rows = read(home, query).set_index("model")
+    assert rows.loc["c1", ["macro_lower", "macro_upper"]].tolist() == [0.6, 0.79]
+    middle = rows.loc["c1", "predicted_mean"]
+    assert rows.loc["c1", "mean_upper"] == pytest.approx(middle + 0.02)
+    assert rows["out_of_range"].to_dict() == {m: m == "c1" for m in rows.index}
 
 
 # A failed test of a staging view skips the marts above it, so these are two builds.

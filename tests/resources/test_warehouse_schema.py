@@ -1,0 +1,52 @@
+"""A warehouse of an earlier version is brought up to this one when it is opened."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import duckdb
+
+from mteblite_resources.warehouse import SCHEMA, Warehouse
+
+
+def columns(path: Path) -> set[tuple[str, str, str]]:
+    with duckdb.connect(str(path), read_only=True) as connection:
+        return set(
+            connection.execute(
+                "SELECT schema_name, table_name, column_name FROM duckdb_columns() "
+                "WHERE schema_name NOT IN ('information_schema', 'pg_catalog')"
+            ).fetchall()
+        )
+
+
+def test_new_tables_and_columns_come_and_rows_stay(tmp_path: Path) -> None:
+    new = Warehouse(tmp_path / "new.duckdb", tmp_path / "new-snapshot.duckdb")
+    with new.session():
+        pass
+    old = tmp_path / "old.duckdb"
+    # As before the columns that are added by ALTER, and before one of the newer tables.
+    before = re.sub(r"ALTER TABLE [^;]*;", "", SCHEMA.read_text())
+    before = before.replace(
+        "CREATE TABLE IF NOT EXISTS lite_scores.type_scores (", "DROP TABLE t ("
+    )
+    before = re.sub(r"DROP TABLE t \([^;]*;", "", before)
+    before = re.sub(r"CREATE TABLE IF NOT EXISTS ledger\.schema_version[^;]*;", "", before)
+    before = before.replace(", part_of VARCHAR", "").replace(", provenance VARCHAR", "")
+    before = before.replace(", r.provenance", "")
+    with duckdb.connect(str(old)) as connection:
+        connection.execute(before)
+        connection.execute(
+            "INSERT INTO validation.validation_metrics VALUES ('s', 'p', 'v', 'macro', 'mae', 1, 3)"
+        )
+    assert columns(old) < columns(tmp_path / "new.duckdb")
+    warehouse = Warehouse(old, tmp_path / "snapshot.duckdb")
+    for _ in range(2):
+        with warehouse.session() as connection:
+            rows = connection.execute(
+                "SELECT value, lower FROM validation.validation_metrics"
+            ).fetchall()
+        assert rows == [(1.0, None)]
+    assert columns(old) == columns(tmp_path / "new.duckdb")
+    warehouse.publish()
+    assert len(warehouse.query("SELECT * FROM suites.suite_models")) == 0

@@ -100,12 +100,15 @@ def fit_release(
         return release.tasks, joint_json(release)
     if variant.calibration != "macro":
         raise ValueError(f"{variant} has no calibration over all tasks to release")
+    from threadpoolctl import threadpool_limits
+
     joint = JointFolds(evidences, [variant], settings.public)
-    for evidence in sorted(evidences, key=lambda e: e.task):
-        task = refits_of(evidence, own)
-        task.k = own.k_for(EVERYTHING, evidence.task)
-        joint.add(task, EVERYTHING, MIN_TRAINING_MODELS)
-    tasks, data = joint.training(EVERYTHING, variant)
+    with threadpool_limits(limits=1):
+        for evidence in sorted(evidences, key=lambda e: e.task):
+            task = refits_of(evidence, own)
+            task.k = own.k_for(EVERYTHING, evidence.task)
+            joint.add(task, EVERYTHING, MIN_TRAINING_MODELS)
+        tasks, data = joint.training(EVERYTHING, variant)
     types = {e.task: e.task_type for e in evidences}
     return tuple(tasks), macro_json(fit_macro(tuple(tasks), types, data))
 

@@ -79,7 +79,8 @@ class Sharing:
         budget = float(costs @ asked) if self.budget is None else self.budget
         counts = allocate_budget(
             macro_weights(tasks, types) * spread, costs, sizes, budget,
-            minimum=int(min(MIN_ITEMS, asked.min())),
+            # Of a small K, too, something must be left to share out.
+            minimum=int(min(MIN_ITEMS, max(2, asked.min() // 2))),
         )  # fmt: skip
         return {**self.k_by_task, **dict(zip(tasks, counts.tolist(), strict=True))}
 

@@ -8,7 +8,7 @@ import pytest
 
 from mteblite_assets.pools.pool import PoolSettings
 from mteblite_assets.pools.task_data import TaskDescription
-from mteblite_assets.suites.workload import Workload, estimate_workload
+from mteblite_assets.pools.workload import Workload, estimate_workload
 from mteblite_resources.descriptive_stats import task_statistics
 
 SETTINGS = PoolSettings()

@@ -1,27 +1,27 @@
-"""Where full scores come from: own mteb runs, a folder of mteb results, the official table."""
+"""Where full scores come from: own mteb runs, a folder of mteb results, the official results."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import duckdb
+import pandas as pd
 
 from mteblite_assets.pools.task_data import TaskDescription
+from mteblite_assets.reference_scores.registry_facts import RegistryFacts
+from mteblite_assets.reference_scores.result_format import Cell, RefusedFile, ResultFile
 from mteblite_resources.model_spec import mteb_name
+from mteblite_resources.result_folder import folder_name, results_root
+from mteblite_resources.result_reading import read_result_file
 
 SOURCES = ("run", "local", "official")
+NO_FACTS = RegistryFacts()
 
-# The leaderboard's rule (mteb's `join_revisions`): one row per cell, no ablations, no repeats.
-_OFFICIAL = """
-SELECT task_name, split, hf_subset, main_score, revision, mteb_version
-FROM read_parquet(?)
-WHERE model_name = ? AND lb_pick AND experiment IS NULL AND entry_ix = 0
-"""
+Facts = Callable[[], RegistryFacts]
+"""mteb's registry, asked for only where a file needs it: of the old format, or without a score."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,14 @@ class RefusedScore(ValueError):
     """A score exists but cannot be used; the message says why."""
 
 
+class QuarantinedScore(RefusedScore):
+    """The official results have a score that cannot be right; nothing that a user could mend."""
+
+
+OfficialLookup = Callable[[str, TaskDescription], "FullScore | None"]
+"""Official score of (model, task); raises QuarantinedScore where it is refused."""
+
+
 class ResultsSource:
     """Full scores from several places, the first that has one wins."""
 
@@ -54,7 +62,8 @@ class ResultsSource:
         *,
         run: Path | None = None,
         local: Path | None = None,
-        official: Path | None = None,
+        official: OfficialLookup | None = None,
+        facts: Facts = lambda: NO_FACTS,
     ) -> None:
         """Set up the chain; nothing is read yet.
 
@@ -62,23 +71,25 @@ class ResultsSource:
             order: some of `run`, `local`, `official`.
             run: result files of own full runs (exact revision only).
             local: result files that somebody else's mteb wrote.
-            official: Parquet table of the official results, one row per cell.
+            official: gives official scores, e.g. `official_lookup`.
+            facts: gives mteb's registry.
 
         Raises:
             ValueError: an unknown source, or one without its path.
         """
-        self.paths = {"run": run, "local": local, "official": official}
+        self.paths = {"run": run, "local": local}
+        self.official = official
+        self.facts = facts
         for name in order:
             if name not in SOURCES:
                 raise ValueError(
                     f"unknown source of reference scores {name!r}; allowed: {', '.join(SOURCES)}"
                 )
-            if self.paths[name] is None:
+            if (self.official if name == "official" else self.paths[name]) is None:
                 raise ValueError(
                     f"reference scores from {name!r} need a path: set it, or leave {name!r} out"
                 )
         self.order = tuple(order)
-        self._official: dict[str, dict[str, dict[tuple[str, str], dict[str, Any]]]] = {}
 
     def full_score(
         self, model: str, revision: str, description: TaskDescription
@@ -91,59 +102,70 @@ class ResultsSource:
             description: the task, with the splits and subsets that are needed.
 
         Raises:
-            RefusedScore: no source has a usable score and one has an unusable one; says why.
+            QuarantinedScore: no source has a usable score and the official one is refused.
+            RefusedScore: likewise, and a file of one's own is unusable; says why.
         """
-        refusals = []
+        refusals: list[RefusedScore] = []
         for name in self.order:
             try:
                 score = self._from(name, model, revision, description)
             except RefusedScore as error:
-                refusals.append(str(error))
+                refusals.append(error)
                 continue
             if score is not None:
                 return score
         if refusals:
-            raise RefusedScore("; ".join(refusals))
+            official = all(isinstance(e, QuarantinedScore) for e in refusals)
+            kind = QuarantinedScore if official else RefusedScore
+            raise kind("; ".join(str(e) for e in refusals))
         return None
 
     def _from(
         self, name: str, model: str, revision: str, description: TaskDescription
     ) -> FullScore | None:
         if name == "official":
-            return self._official_score(model, description)
+            assert self.official is not None
+            return self.official(model, description)
         folder = self.paths[name]
         assert folder is not None
         if name == "run":
-            return read_full_score(folder, model, revision, description)
-        return _local_score(folder, model, revision, description)
+            return read_full_score(folder, model, revision, description, facts=self.facts)
+        return _local_score(results_root(folder), model, revision, description, self.facts)
 
-    def _official_score(self, model: str, description: TaskDescription) -> FullScore | None:
-        if model not in self._official:
-            self._official[model] = self._official_cells(model)
-        cells = self._official[model].get(description.task)
-        if cells is None:
+
+def official_lookup(
+    scores: pd.DataFrame, present_name: Callable[[str], str] = lambda name: name
+) -> OfficialLookup:
+    """Return what looks models up in the official scores of tasks.
+
+    Args:
+        scores: `task`, `model`, `main_score`, `revision`, `mteb_version` and `refused` (why the
+            score must not be used, "" = it may).
+        present_name: the name that a model's official results have now.
+    """
+    by_key = {(r["task"], r["model"]): r for r in scores.to_dict("records")}
+
+    def look_up(model: str, description: TaskDescription) -> FullScore | None:
+        row = by_key.get((description.task, present_name(model)))
+        if row is None:
             return None
-        return mean_of_cells(cells, description, "official", f"{model}, {self.paths['official']}")
+        if row["refused"] or not math.isfinite(row["main_score"]):
+            reason = row["refused"] or "no number"
+            raise QuarantinedScore(
+                f"the official score of {model} on {description.task} is refused: {reason}"
+            )
+        return FullScore(row["main_score"], "official", row["revision"], row["mteb_version"])
 
-    def _official_cells(self, model: str) -> dict[str, dict[tuple[str, str], dict[str, Any]]]:
-        """All cells of a model by task; one scan of the table serves all of its tasks."""
-        path = self.paths["official"]
-        if path is None or not path.exists():
-            raise ValueError(f"no table of official scores at {path}: check the setting")
-        with duckdb.connect() as con:
-            rows = con.execute(_OFFICIAL, [str(path), model]).fetchall()
-        cells: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
-        for task, split, hf_subset, score, revision, version in rows:
-            cells.setdefault(task, {})[split, hf_subset] = {
-                "main_score": score,
-                "revision": revision,
-                "mteb_version": version,
-            }
-        return cells
+    return look_up
 
 
 def read_full_score(
-    results: Path, model: str, revision: str, description: TaskDescription, source: str = "run"
+    results: Path,
+    model: str,
+    revision: str,
+    description: TaskDescription,
+    source: str = "run",
+    facts: Facts = lambda: NO_FACTS,
 ) -> FullScore | None:
     """Return the full score in a folder of mteb result files.
 
@@ -153,6 +175,7 @@ def read_full_score(
         revision: revision folder.
         description: the task, with the splits and subsets that are needed.
         source: what to call it.
+        facts: gives mteb's registry.
 
     Returns:
         The mean over the needed cells; None where the file or a cell is absent.
@@ -164,26 +187,41 @@ def read_full_score(
     if not path.exists():
         return None
     try:
-        # The standard library accepts the bare NaN that mteb writes for other metrics.
-        data = json.loads(path.read_text(encoding="utf-8"))
-        cells: dict[tuple[str, str], dict[str, Any]] = {}
-        for split, entries in data["scores"].items():
-            for entry in entries:
-                # A subset that a file repeats counts once, as on the leaderboard.
-                cells.setdefault((split, entry["hf_subset"]), entry)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RefusedScore(f"{path} is no result file of mteb 1.11 or later ({error!r})") from error
-    version = data.get("mteb_version")
+        result = _read(path, facts)
+    except RefusedFile as error:
+        raise RefusedScore(f"{path} is no result file of mteb: {error}") from error
+    # A subset that a file repeats counts once, as on the leaderboard.
     cells = {
-        key: {"mteb_version": version, **entry, "revision": revision}
-        for key, entry in cells.items()
+        (cell.split, cell.hf_subset): {
+            "main_score": cell.main_score,
+            "refused": cell.refused,
+            "mteb_version": result.mteb_version or None,
+            "revision": revision,
+        }
+        for cell in result.cells
+        if cell.entry_ix == 0
     }
     return mean_of_cells(cells, description, source, str(path))
 
 
+def _read(path: Path, facts: Facts) -> ResultFile:
+    """Read a file; with mteb's registry only where its main metric or task name matters."""
+
+    def odd(cell: Cell) -> bool:
+        return cell.main_score is None
+
+    try:
+        result = read_result_file(path, NO_FACTS)
+    except OSError as error:
+        raise RefusedFile(str(error)) from error
+    if result.result_format == "old" or any(odd(cell) for cell in result.cells):
+        return read_result_file(path, facts())
+    return result
+
+
 def result_path(results: Path, model: str, revision: str, task: str) -> Path:
     """Return the place of a result file, as mteb's `ResultCache.get_task_result_path` has it."""
-    return results / _folder_name(model) / revision / f"{task}.json"
+    return results / folder_name(mteb_name(model)) / revision / f"{task}.json"
 
 
 def mean_of_cells(
@@ -210,9 +248,8 @@ def mean_of_cells(
     for key in needed:
         score = cells[key].get("main_score")
         if score is None or not math.isfinite(score):
-            raise RefusedScore(
-                f"{label}: main score of {description.task} {key} is {score}: not a number"
-            )
+            why = cells[key].get("refused") or f"it is {score}: not a number"
+            raise RefusedScore(f"{label}: main score of {description.task} {key}: {why}")
         if not -1 <= score <= 1:
             raise RefusedScore(
                 f"{label}: main score of {description.task} {key} is {score}: not a fraction"
@@ -227,16 +264,16 @@ def mean_of_cells(
 
 
 def _local_score(
-    folder: Path, model: str, revision: str, description: TaskDescription
+    folder: Path, model: str, revision: str, description: TaskDescription, facts: Facts
 ) -> FullScore | None:
     """The revision that is asked for; else the only one that has the task, never a guess."""
-    revisions = sorted(p.parent.name for p in (folder / _folder_name(model)).glob(
+    revisions = sorted(p.parent.name for p in (folder / folder_name(mteb_name(model))).glob(
         f"*/{description.task}.json"))  # fmt: skip
     chosen = [r for r in revisions if r == revision] or revisions
     scores = [
         score
         for r in chosen
-        if (score := read_full_score(folder, model, r, description, "local")) is not None
+        if (score := read_full_score(folder, model, r, description, "local", facts)) is not None
     ]
     if len(scores) > 1:
         raise RefusedScore(
@@ -245,10 +282,6 @@ def _local_score(
             "give `revision:` for the model, or remove the others"
         )
     return scores[0] if scores else None
-
-
-def _folder_name(model: str) -> str:
-    return mteb_name(model).replace("/", "__").replace(" ", "_")
 
 
 def _joined(values: Iterable[Any]) -> str:

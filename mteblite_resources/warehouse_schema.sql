@@ -99,6 +99,35 @@ CREATE TABLE IF NOT EXISTS outcomes.outcome_matrix (
     pool_task VARCHAR, model VARCHAR, pool_score DOUBLE, outcomes DOUBLE[], observations VARCHAR
 );
 
+-- (file): every file of the official results, read or refused; sizes and times spare a second reading
+CREATE TABLE IF NOT EXISTS reference_scores.ingested_files (
+    file_id INTEGER, path VARCHAR, size BIGINT, mtime_ns BIGINT, read_with VARCHAR,
+    model_name VARCHAR, revision VARCHAR, mteb_version VARCHAR, task_name VARCHAR,
+    experiment VARCHAR, dataset_revision VARCHAR, result_format VARCHAR, registered BOOLEAN,
+    picked BOOLEAN, n_cells INTEGER, repaired VARCHAR, refused VARCHAR
+);
+-- (file, split, hf_subset, entry_ix)
+CREATE TABLE IF NOT EXISTS reference_scores.ingested_cells (
+    file_id INTEGER, split VARCHAR, hf_subset VARCHAR, entry_ix SMALLINT, main_score DOUBLE,
+    repaired VARCHAR, refused VARCHAR
+);
+-- (file or cell, reason): what was refused, and what was taken with a note
+CREATE TABLE IF NOT EXISTS reference_scores.quarantine (
+    file_id INTEGER, file VARCHAR, model_name VARCHAR, revision VARCHAR, mteb_version VARCHAR,
+    task_name VARCHAR, split VARCHAR, hf_subset VARCHAR, entry_ix SMALLINT, main_score DOUBLE,
+    reason VARCHAR, decision VARCHAR
+);
+-- (source): what a source of official results held when it was last read
+CREATE TABLE IF NOT EXISTS reference_scores.result_sources (
+    source VARCHAR, kind VARCHAR, n_files BIGINT, n_read BIGINT, n_refused_files BIGINT,
+    n_cells BIGINT, n_picked BIGINT, n_quarantined BIGINT, content VARCHAR, seconds DOUBLE
+);
+-- (pool_task, model): the official score of every public model that has all cells of the task
+CREATE TABLE IF NOT EXISTS reference_scores.public_scores (
+    pool_task VARCHAR, model VARCHAR, main_score DOUBLE, revision VARCHAR, mteb_version VARCHAR,
+    registered BOOLEAN, repaired VARCHAR, refused VARCHAR, noted VARCHAR
+);
+
 -- (pool_task, model)
 CREATE TABLE IF NOT EXISTS reference_scores.shared_full_scores (
     pool_task VARCHAR, model VARCHAR, main_score DOUBLE, source VARCHAR, revision VARCHAR,
@@ -247,6 +276,12 @@ CREATE OR REPLACE VIEW outcomes.pool_scores AS
 SELECT t.suite, t.task, o.model, o.pool_score, o.n_items, o.metrics
 FROM suites.suite_tasks t JOIN outcomes.shared_pool_scores o USING (pool_task)
 SEMI JOIN suites.registered_models r ON r.suite = t.suite AND r.model = o.model;
+
+CREATE OR REPLACE VIEW reference_scores.official_cells AS
+SELECT f.model_name, f.revision, f.mteb_version, f.task_name, c.split, c.hf_subset, c.main_score,
+    f.path AS file, concat_ws('; ', f.repaired, c.repaired) AS repaired, f.picked, f.experiment,
+    c.entry_ix, f.dataset_revision, f.registered, c.file_id
+FROM reference_scores.ingested_files f JOIN reference_scores.ingested_cells c USING (file_id);
 
 CREATE OR REPLACE VIEW reference_scores.full_scores AS
 SELECT t.suite, t.task, f.model, f.main_score, f.source, f.revision, f.mteb_version

@@ -30,7 +30,8 @@ from mteblite_resources.model_identity import ModelIdentity, identify
 from mteblite_resources.model_spec import ModelSpec
 from mteblite_resources.mteb_tasks import MtebTasks
 from mteblite_resources.resolving import resolve_tasks
-from mteblite_resources.results_source import FullScore, ResultsSource, result_path
+from mteblite_resources.results_source import FullScore, QuarantinedScore
+from mteblite_resources.score_sources import ScoreSources
 from mteblite_resources.vector_store import VectorStore
 from mteblite_resources.warehouse import Warehouse, replace_partition
 
@@ -57,7 +58,7 @@ class Workbench:
             home: where all state lies.
             tasks: the source of tasks.
             encoding: batch size, device, precision.
-            official: Parquet table of official scores, for the source `official`.
+            official: Parquet table or folder of official results, for the source `official`.
         """
         self.home = home
         self.tasks = tasks or MtebTasks()
@@ -236,6 +237,11 @@ class Workbench:
 
     # --- full scores ---------------------------------------------------------------------
 
+    @cached_property
+    def score_sources(self) -> ScoreSources:
+        """Where full scores come from: own runs, own result files, official results."""
+        return ScoreSources(self.home, self.warehouse, self.official)
+
     def full_score(
         self,
         entry: TaskEntry,
@@ -243,52 +249,43 @@ class Workbench:
         max_tokens: int | None,
         order: Sequence[str],
         progress: Callable[[str], None],
+        public: pd.DataFrame | None = None,
     ) -> FullScore | None:
         """Return a full score, the first source wins; `run` runs mteb where it has not yet.
 
+        Args:
+            entry: the task.
+            model: the model.
+            max_tokens: token cap of its own runs.
+            order: sources; the first that has a score wins.
+            progress: told what takes long.
+            public: official scores of public models on the task; None = those in the warehouse.
+
         Raises:
+            QuarantinedScore: there is an official score alone, and it is refused; says why.
             RefusedScore: only unusable scores were found; says why.
-            ValueError: the only source is a table that is not set.
+            ValueError: the only source is one that is not set.
         """
-        source = self._source(order)
-        if not source.order:
-            raise ValueError(
-                "reference_scores: [official] needs a table of official scores: set "
-                "MTEBLITE_OFFICIAL_SCORES to a Parquet file, or add `local` or `run`"
-            )
+        order = self.score_sources.usable(order)
         if entry.request.path is not None and "run" not in order:
             order = [*order, "run"]  # of a user's own data nobody else has scores
         description = self.describe(entry)
+        chain = self.score_sources.chain(order, description, self.spec(model).variant, public)
         encoder = self.encoder(model, max_tokens, progress)
         revision = encoder.result_revision
-        score = source.full_score(model.name, revision, description)
+        try:
+            score = chain.full_score(model.name, revision, description)
+        except QuarantinedScore:
+            if "run" not in order:
+                raise
+            score = None
         if score is not None or "run" not in order:
             return score
         from mteblite_resources.full_runs import run_full
 
         progress("running mteb on the full task")
         run_full(self.loaded_task(description), encoder, self.home.results)
-        return source.full_score(model.name, revision, description)
-
-    def score_evidence(
-        self, entry: TaskEntry, model: SuiteModel, order: Sequence[str]
-    ) -> list[str]:
-        """Return what the sources hold for a score, cheaply: a new result file changes it."""
-        evidence = []
-        if "official" in order and self.official is not None and self.official.exists():
-            evidence.append(f"official {self.official.stat().st_size}")
-        if "local" in order:
-            pattern = f"*/{entry.task}.json"
-            folder = result_path(self.home.local_results, model.name, "x", "x").parent.parent
-            for path in sorted(folder.glob(pattern)):
-                evidence.append(f"{path.parent.name} {path.stat().st_mtime_ns}")
-        return evidence
-
-    def _source(self, order: Sequence[str]) -> ResultsSource:
-        usable = [o for o in order if o != "official" or self.official is not None]
-        return ResultsSource(
-            usable, run=self.home.results, local=self.home.local_results, official=self.official
-        )
+        return chain.full_score(model.name, revision, description)
 
 
 def _source_of(model: SuiteModel) -> str:

@@ -138,9 +138,10 @@ def _read_inputs(
     for dep in declaration.deps:
         upstream = declarations()[dep]
         keys = upstream_keys(upstream.grain, declaration.grain, key, catalog)
-        wanted = pd.DataFrame([columns_of(upstream.grain, k) for k in keys])
+        columns = list(columns_of(upstream.grain, keys[0])) if keys else []
+        wanted = pd.DataFrame([columns_of(upstream.grain, k) for k in keys], columns=columns)
         for table in upstream.tables:
-            inputs[table] = read_partitions(connection, table, wanted)
+            inputs[table] = read_partitions(connection, table, wanted) if keys else wanted
     return inputs
 
 

@@ -16,6 +16,11 @@ class Grain(StrEnum):
     POOL_TASK_MODEL = "pool_task_model"
     SUITE_TASK = "suite_task"
     SUITE_CANDIDATE = "suite_candidate"
+    SOURCE = "source"
+
+
+SOURCES_INGESTED = ("official",)
+"""Sources of results that are read into the warehouse, for all suites; partitions of `SOURCE`."""
 
 
 def columns_of(grain: Grain, key: str) -> dict[str, str]:
@@ -26,6 +31,8 @@ def columns_of(grain: Grain, key: str) -> dict[str, str]:
     """
     if grain is Grain.SUITE:
         return {"suite": key}
+    if grain is Grain.SOURCE:
+        return {"source": key}
     if grain is Grain.POOL_TASK:
         return {"pool_task": key}
     if grain is Grain.SUITE_TASK:
@@ -44,6 +51,8 @@ def all_keys(grain: Grain, catalog: Catalog) -> list[str]:
     """Return every partition that the suites ask for, in a stable order."""
     if grain is Grain.SUITE:
         return sorted(catalog.suites)
+    if grain is Grain.SOURCE:
+        return list(SOURCES_INGESTED)
     if grain is Grain.POOL_TASK:
         return sorted({e.pool_task for e in catalog.entries()})
     if grain is Grain.SUITE_TASK:
@@ -88,6 +97,10 @@ def upstream_keys(upstream: Grain, grain: Grain, key: str, catalog: Catalog) -> 
         return sorted({e.pool_task for e in entries})
     if upstream is Grain.SUITE_TASK:
         return sorted(e.suite_task for e in entries)
+    if upstream is Grain.SOURCE:
+        # None where no suite asks for official scores: there is nothing to wait for then.
+        asked = {s for e in entries for s in catalog.suite(e.suite).file.reference_scores}
+        return [source for source in SOURCES_INGESTED if source in asked]
     if upstream is Grain.POOL_TASK_MODEL and grain is Grain.POOL_TASK:
         return sorted(model_key(m, key) for m in catalog.pool_models(key))
     raise ValueError(f"{grain} is not made of {upstream}")

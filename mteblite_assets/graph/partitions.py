@@ -27,7 +27,7 @@ class Partitions:
         """Make the definitions for the suites, tasks and pools of a catalog."""
         static = {
             grain: dg.StaticPartitionsDefinition(all_keys(grain, catalog))
-            for grain in (Grain.SUITE, Grain.POOL_TASK, Grain.SUITE_TASK)
+            for grain in (Grain.SUITE, Grain.POOL_TASK, Grain.SUITE_TASK, Grain.SOURCE)
         }
         return cls(
             by_grain={

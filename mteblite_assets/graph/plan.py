@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mteblite_assets.graph.declaration import Declaration, declarations
-from mteblite_assets.graph.keys import all_keys, columns_of, gathers, upstream_keys
+from mteblite_assets.graph.keys import Grain, all_keys, columns_of, gathers, upstream_keys
 from mteblite_assets.graph.work import SettingsContext
 from mteblite_assets.suites.catalog import Catalog
 
@@ -67,6 +67,8 @@ def require(
     for dep in declaration.deps:
         upstream = declarations()[dep]
         keys = upstream_keys(upstream.grain, declaration.grain, key, context.catalog)
+        if upstream.grain is Grain.SOURCE and not keys:
+            continue  # the one dep that a partition can do without
         entries = {k: ledger.get((dep, k)) for k in keys}
         good = {k: e["data_version"] for k, e in entries.items() if e and e["status"] == "ok"}
         if not good or (len(good) < len(keys) and not gathers(upstream.grain, declaration.grain)):
@@ -120,6 +122,8 @@ def scoped_keys(declaration: Declaration, scope: Scope, catalog: Catalog) -> lis
     for key in all_keys(declaration.grain, catalog):
         columns = columns_of(declaration.grain, key)
         if columns.get("suite", suite.name) != suite.name:
+            continue
+        if columns.get("source") not in (None, *suite.file.reference_scores):
             continue
         if "pool_task" in columns and columns["pool_task"] not in pools:
             continue

@@ -12,8 +12,85 @@ from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_assets.reference_scores.pruning import prune_families
+from mteblite_assets.reference_scores.public_models import COLUMNS as SCORE_COLUMNS
+from mteblite_resources.results_source import QuarantinedScore
 
 FULL_SCORE_COLUMNS = ["main_score", "source", "revision", "mteb_version", "seconds"]
+
+
+def _source_settings(context: SettingsContext) -> Any:
+    return context.bench.score_sources.official.state(), context.bench.mteb_version
+
+
+@stage_asset(
+    grain=Grain.SOURCE,
+    tables=["reference_scores.result_sources"],
+    code_version="1",
+    settings=_source_settings,
+    kinds=("duckdb", "json", "parquet"),
+    checks=[
+        Check(
+            "one_file_per_model_and_task",
+            "Of several revisions, uploads and experiments one file counts.",
+            "SELECT model_name, task_name, count(*) AS n FROM reference_scores.ingested_files "
+            "WHERE picked GROUP BY ALL HAVING count(*) > 1",
+        ),
+        Check(
+            "refusals_have_reasons",
+            "Whatever is refused or taken with a note says why.",
+            "SELECT * FROM reference_scores.quarantine "
+            "WHERE reason = '' OR decision NOT IN ('refused', 'taken')",
+        ),
+    ],
+)
+def official_results(work: Work) -> Produced:
+    """One row per source: what the official results hold; cells and quarantine lie beside it.
+
+    Reads a mirror of the results repository, or a Parquet table of it, into `ingested_files`,
+    `ingested_cells` and `quarantine`; of a folder only new and changed files are opened. Which of
+    several files of a (model, task) counts is the leaderboard's rule.
+    """
+    row = work.bench.score_sources.official.ingest(work.progress)
+    facts = {str(name): str(value) for name, value in row.iloc[0].items() if name != "content"}
+    version = f"{row['kind'].iloc[0]} {row['content'].iloc[0]}"
+    return Produced({"reference_scores.result_sources": row}, facts, version=version)
+
+
+def _uses_official(context: SettingsContext) -> bool:
+    entries = context.catalog.entries_of_pool(context.key["pool_task"])
+    return any("official" in context.catalog.suite(e.suite).file.reference_scores for e in entries)
+
+
+@stage_asset(
+    grain=Grain.POOL_TASK,
+    deps=["resolved_tasks", "official_results"],
+    tables=["reference_scores.public_scores"],
+    code_version="1",
+    settings=_uses_official,
+    checks=[
+        Check(
+            "public_scores_are_fractions",
+            "A score that may be used is a fraction or a correlation.",
+            "SELECT * FROM reference_scores.public_scores "
+            "WHERE refused = '' AND (NOT isfinite(main_score) OR abs(main_score) > 1)",
+        )
+    ],
+)
+def public_scores(work: Work) -> Produced:
+    """One row per (pool_task, public model): its official full score, or why it is refused.
+
+    The mean over the task's splits and subsets, as on mteb's leaderboard; models that lack one
+    of them have no row. Empty where no suite of the pool asks for official scores.
+    """
+    rows = pd.DataFrame(columns=SCORE_COLUMNS)
+    if _uses_official(work):
+        rows = work.bench.score_sources.official.scores([work.bench.describe(work.entry)])
+    rows = rows.drop(columns="task")
+    refused = rows[rows["refused"] != ""]
+    facts: dict[str, Any] = {"models": len(rows) - len(refused), "refused": len(refused)}
+    if len(refused):
+        facts["reasons"] = refused[["model", "refused"]].head(20).to_markdown(index=False)
+    return Produced({"reference_scores.public_scores": rows}, facts)
 
 
 def _settings(context: SettingsContext) -> Any:
@@ -22,15 +99,17 @@ def _settings(context: SettingsContext) -> Any:
         for e in context.catalog.entries_of_pool(context.key["pool_task"])
     ]
     orders = sorted({tuple(s.file.reference_scores) for s in suites})
-    evidence = context.bench.score_evidence(context.entry, context.model, orders[0])
+    evidence = context.bench.score_sources.evidence(
+        context.model.name, context.entry.task, orders[0]
+    )
     return model_settings(context), orders[0], evidence
 
 
 @stage_asset(
     grain=Grain.POOL_TASK_MODEL,
-    deps=["resolved_tasks"],
+    deps=["resolved_tasks", "public_scores"],
     tables=["reference_scores.shared_full_scores"],
-    code_version="1",
+    code_version="2",
     settings=_settings,
     kinds=("duckdb", "huggingface"),
     checks=[
@@ -47,15 +126,24 @@ def full_scores(work: Work) -> Produced:
 
     Taken from the suite's results sources, first match wins; `run` runs mteb with the stored
     vectors, keeps its result file and reads it back. A model without a score has no row, and
-    does not enter the task.
+    does not enter the task; likewise one whose official score is in quarantine.
     """
     order = work.catalog.suite(work.entry.suite).file.reference_scores
-    return _full_score(work, order)
+    try:
+        return _full_score(work, order)
+    except QuarantinedScore as error:
+        rows = pd.DataFrame(columns=FULL_SCORE_COLUMNS)
+        return Produced(
+            {"reference_scores.shared_full_scores": rows}, {"score": "none", "refused": str(error)}
+        )
 
 
 def _full_score(work: Work, order: list[str]) -> Produced:
     started = time.perf_counter()
-    found = work.bench.full_score(work.entry, work.model, work.max_tokens, order, work.progress)
+    public = work.rows("reference_scores.public_scores")
+    found = work.bench.full_score(
+        work.entry, work.model, work.max_tokens, order, work.progress, public
+    )
     if found is None:
         rows = pd.DataFrame(columns=FULL_SCORE_COLUMNS)
         return Produced(
@@ -147,9 +235,14 @@ def candidate_full_scores(work: Work) -> Produced:
     A candidate needs no full run; this one shows how near its prediction was.
     """
     rows = []
+    refused: dict[str, str] = {}
     for entry in work.suite.tasks:
         order = list(work.suite.file.reference_scores)
-        found = work.bench.full_score(entry, work.model, work.max_tokens, order, work.progress)
+        try:
+            found = work.bench.full_score(entry, work.model, work.max_tokens, order, work.progress)
+        except QuarantinedScore as error:
+            refused[entry.task] = str(error)
+            continue
         if found is not None:
             rows.append(
                 {
@@ -161,4 +254,6 @@ def candidate_full_scores(work: Work) -> Produced:
                 }
             )
     table = pd.DataFrame(rows, columns=["task", *FULL_SCORE_COLUMNS[:-1]])
-    return Produced({"reference_scores.candidate_full_scores": table}, {"tasks": len(table)})
+    return Produced(
+        {"reference_scores.candidate_full_scores": table}, {"tasks": len(table), **refused}
+    )

@@ -10,9 +10,13 @@ import pandas as pd
 import pytest
 
 from mteblite_assets.pools.task_data import TaskDescription
+from mteblite_assets.reference_scores.registry_facts import RegistryFacts
 from mteblite_resources.results_source import (
+    FullScore,
+    QuarantinedScore,
     RefusedScore,
     ResultsSource,
+    official_lookup,
     read_full_score,
     result_path,
 )
@@ -46,13 +50,13 @@ def test_an_absent_cell_is_no_score(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "why"), [(float("nan"), "not a number"), (None, "not a number"), (55.1, "fraction")]
+    ("value", "why"), [(float("nan"), "not a number"), (None, "no main score"), (55.1, "fraction")]
 )
 def test_unusable_scores_are_refused_with_the_reason(
     tmp_path: Path, value: float | None, why: str
 ) -> None:
     write(tmp_path, "r", {"en": 0.5, "ar": value})
-    with pytest.raises(RefusedScore, match=rf"\('test', 'ar'\) is .*{why}"):
+    with pytest.raises(RefusedScore, match=rf"\('test', 'ar'\).*{why}"):
         read_full_score(tmp_path, "org/m", "r", TASK)
 
 
@@ -104,35 +108,72 @@ def test_several_local_revisions_are_no_guess(tmp_path: Path) -> None:
     assert score.main_score == 0.2
 
 
-def test_settings_are_checked(tmp_path: Path) -> None:
+def official(**changes: Any) -> pd.DataFrame:
+    """The official score of org/m on T."""
+    row = {
+        "task": "T", "model": "org/m", "main_score": 0.6, "revision": "pinned",
+        "mteb_version": "2.1.0", "refused": "",
+    }  # fmt: skip
+    return pd.DataFrame([{**row, **changes}])
+
+
+def test_official_scores_are_looked_up_by_the_present_name(tmp_path: Path) -> None:
+    lookup = official_lookup(official(), lambda name: {"former/m": "org/m"}.get(name, name))
+    chain = ResultsSource(["local", "official"], local=tmp_path, official=lookup)
+    for name in ("org/m", "former/m"):
+        assert chain.full_score(name, "r", TASK) == FullScore(0.6, "official", "pinned", "2.1.0")
+    assert chain.full_score("org/m+norm", "r", TASK) is None
+    write(tmp_path, "r", {"en": 0.2, "ar": 0.4})
+    found = chain.full_score("org/m", "r", TASK)
+    assert found is not None
+    assert found.source == "local"
+
+
+def test_a_refused_official_score_is_told_apart_and_hides_no_other(tmp_path: Path) -> None:
+    for change, why in (
+        ({"refused": "broken run: exact zeros in 9 tasks"}, "broken run"),
+        ({"main_score": float("nan")}, "no number"),
+    ):
+        lookup = official_lookup(official(**change))
+        chain = ResultsSource(["official", "local"], local=tmp_path / "none", official=lookup)
+        with pytest.raises(QuarantinedScore, match=f"score of org/m on T is refused: {why}"):
+            chain.full_score("org/m", "r", TASK)
+    write(tmp_path, "r", {"en": 0.2, "ar": float("nan")})
+    chain = ResultsSource(["official", "local"], local=tmp_path, official=lookup)
+    with pytest.raises(RefusedScore, match=r"refused: no number; .* main_score is nan") as error:
+        chain.full_score("org/m", "r", TASK)
+    assert not isinstance(error.value, QuarantinedScore)  # a file of one's own can be mended
+    write(tmp_path, "r", {"en": 0.2, "ar": 0.4})
+    found = chain.full_score("org/m", "r", TASK)
+    assert found is not None
+    assert found.source == "local"
+
+
+def test_own_files_of_the_old_format_are_read_with_mtebs_names(tmp_path: Path) -> None:
+    path = write(tmp_path, "r", {})
+    path.write_text(
+        json.dumps({
+            "mteb_dataset_name": "T", "mteb_version": "1.1.1",
+            "test": {"en": {"cos_sim": {"spearman": 0.5}}, "ar": {"cos_sim": {"spearman": 0.3}}},
+        })
+    )  # fmt: skip
+    facts = RegistryFacts(task_metrics={"T": "cosine_spearman"})
+    score = ResultsSource(["local"], local=tmp_path, facts=lambda: facts).full_score(
+        "org/m", "r", TASK
+    )
+    assert score == FullScore(pytest.approx(0.4), "local", "r", "1.1.1")
+
+
+def test_a_checkout_is_a_local_folder_too(tmp_path: Path) -> None:
+    write(tmp_path / "results", "r", {"en": 0.2, "ar": 0.4})
+    score = ResultsSource(["local"], local=tmp_path).full_score("org/m", "r", TASK)
+    assert score is not None
+    assert score.main_score == pytest.approx(0.3)
+
+
+def test_settings_are_checked() -> None:
     with pytest.raises(ValueError, match=r"unknown source .*'web'.*run, local, official"):
         ResultsSource(["web"])
-    with pytest.raises(ValueError, match="'official' need a path"):
-        ResultsSource(["official"])
-    gone = ResultsSource(["official"], official=tmp_path / "gone.parquet")
-    with pytest.raises(ValueError, match="no table of official scores"):
-        gone.full_score("org/m", "r", TASK)
-
-
-def test_official_leaderboard_means(shared: Path) -> None:
-    """The published means of MTEB(eng, v2), by task and by type."""
-    chain = ResultsSource(["official"], official=shared / "scores" / "official_scores.parquet")
-    cells = pd.read_parquet(shared / "scores" / "benchmark_tasks.parquet")
-    cells = cells[cells["benchmark"] == "MTEB(eng, v2)"]
-    for model, by_task, by_type in (
-        ("sentence-transformers/all-MiniLM-L6-v2", 59.03, 55.93),
-        ("intfloat/e5-base-v2", 62.67, 59.43),
-        ("BAAI/bge-large-en-v1.5", 65.89, 61.87),
-    ):
-        rows = []
-        for (task, task_type), group in cells.groupby(["task_name", "type"]):
-            splits, subsets = group["split"].unique(), group["hf_subset"].unique()
-            description = TaskDescription(task, task_type, "", tuple(splits), tuple(subsets))
-            score = chain.full_score(model, "", description)
-            assert score is not None, task
-            rows.append({"type": task_type, "score": score.main_score})
-        scores = pd.DataFrame(rows)
-        assert len(scores) == 41
-        assert 100 * scores["score"].mean() == pytest.approx(by_task, abs=0.005)
-        means = scores.groupby("type")["score"].mean()
-        assert 100 * means.mean() == pytest.approx(by_type, abs=0.005)
+    for name in ("official", "local"):
+        with pytest.raises(ValueError, match=f"'{name}' need a path"):
+            ResultsSource([name])

@@ -1,0 +1,111 @@
+"""Full scores of all public models from the cells of the official results.
+
+They are the reference scores of the models that a suite lists, and teach a joint calibration how
+tasks go together; for that, every model needs a family, so that near-copies of a held-out model
+can be left out, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+import pandas as pd
+
+COLUMNS = [
+    "task", "model", "main_score", "revision", "mteb_version", "registered", "repaired",
+    "refused", "noted",
+]  # fmt: skip
+SEPARATORS = {
+    "revision": ",",
+    "mteb_version": ",",
+    "repaired": "; ",
+    "refused": "; ",
+    "noted": "; ",
+}
+"""Texts of a task's cells, and what stands between them where they differ."""
+
+_CELL = ["task", "split", "hf_subset"]
+_SCORE = ["task", "model"]
+
+
+def full_scores_of(cells: pd.DataFrame, needed: pd.DataFrame) -> pd.DataFrame:
+    """Return the full score of every model that has all cells of a task, for many tasks at once.
+
+    Args:
+        cells: one row per (task, model, split, hf_subset): `main_score` (NaN = no number),
+            `registered`, and the texts `revision`, `mteb_version`, `repaired`, `refused` and
+            `noted` ("" = none).
+        needed: `task`, `split`, `hf_subset` of the tasks; a full score is the mean over them, as
+            on mteb's leaderboard.
+
+    Returns:
+        One row per (task, model), sorted: the columns of `COLUMNS`. `main_score` is NaN where a
+        needed cell has no number; texts of the cells are joined. A model that lacks a cell has no
+        row: file present is not score present.
+    """
+    needed = needed[_CELL].drop_duplicates()
+    rows = cells.merge(needed, on=_CELL)
+    n_needed = rows["task"].map(needed.groupby("task").size())
+    rows = rows[rows.groupby(_SCORE)["model"].transform("size") == n_needed]
+    groups = rows.groupby(_SCORE, sort=True)
+    # A cell without a number makes the mean one, too; pandas alone would skip it.
+    scores = groups["main_score"].agg(["sum", "count", "size"])
+    mean = (scores["sum"] / scores["size"]).where(scores["count"] == scores["size"])
+    found = pd.DataFrame({"main_score": mean, "registered": groups["registered"].all()})
+    for name, separator in SEPARATORS.items():
+        texts = rows.loc[rows[name] != "", [*_SCORE, name]].drop_duplicates()
+        several = texts.duplicated(_SCORE, keep=False)
+        joined = texts[several].sort_values([*_SCORE, name]).groupby(_SCORE)[name]
+        known = pd.concat([texts[~several].set_index(_SCORE)[name], joined.agg(separator.join)])
+        found[name] = known.reindex(found.index).fillna("")
+    return found.reset_index()[COLUMNS]
+
+
+def usable(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows whose score may be used: a number, and nothing of it refused."""
+    return scores[np.isfinite(scores["main_score"].astype(float)) & (scores["refused"] == "")]
+
+
+def public_families(
+    models: Collection[str], parents: Mapping[str, str], suite_families: Mapping[str, str]
+) -> dict[str, str]:
+    """Return a family for every public model.
+
+    Args:
+        models: names of the models.
+        parents: the model that each was trained from, where mteb's registry knows it
+            (`ModelMeta.adapted_from`).
+        suite_families: families that the suite gives to its own models.
+
+    Returns:
+        The suite's family of the model or of its nearest ancestor in the suite; else the name of
+        its oldest known ancestor, so that fine-tunes of one model are one family.
+    """
+    return {model: _family(model, parents, suite_families) for model in sorted(models)}
+
+
+def public_table(scores: pd.DataFrame, families: Mapping[str, str]) -> pd.DataFrame:
+    """Return full scores side by side, as joint calibrations take them.
+
+    Args:
+        scores: `model`, `task`, `main_score`; one row per pair.
+        families: family of every model.
+
+    Returns:
+        One row per model, sorted by name: `model`, `family`, and one column per task; NaN = none.
+    """
+    wide = scores.pivot(index="model", columns="task", values="main_score").sort_index()
+    wide.columns.name = None
+    wide.insert(0, "family", [families[str(model)] for model in wide.index])
+    return wide.reset_index()
+
+
+def _family(model: str, parents: Mapping[str, str], suite_families: Mapping[str, str]) -> str:
+    seen: list[str] = []
+    while model not in seen:
+        if model in suite_families:
+            return suite_families[model]
+        seen.append(model)
+        model = parents.get(model, model)
+    return seen[-1]

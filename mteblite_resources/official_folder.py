@@ -1,0 +1,208 @@
+"""Official results from a folder of result files: only new and changed ones are opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+
+from mteblite_assets.reference_scores.registry_facts import RegistryFacts
+from mteblite_assets.reference_scores.revision_pick import pick_revisions
+from mteblite_resources.quarantine import rebuild_quarantine
+from mteblite_resources.result_folder import META, Entry, Owner, list_folder, owner_of, place_of
+from mteblite_resources.result_reading import CHUNK, ReadFile, read_files
+from mteblite_resources.warehouse import Warehouse
+
+_CELL_SCHEMA = pa.schema(
+    [
+        ("number", pa.int32()), ("split", pa.string()), ("hf_subset", pa.string()),
+        ("entry_ix", pa.int16()), ("main_score", pa.float64()), ("repaired", pa.string()),
+        ("refused", pa.string()),
+    ]
+)  # fmt: skip
+
+
+@dataclass
+class Batch:
+    """What was read of new and changed files, ready to be stored."""
+
+    files: list[dict[str, Any]] = field(default_factory=list)
+    cells: list[pa.Table] = field(default_factory=list)
+
+    def add(self, read: Sequence[ReadFile]) -> None:
+        """Take in a chunk: file facts by number, cells as columns."""
+        columns: dict[str, list[Any]] = {name: [] for name in _CELL_SCHEMA.names}
+        for number, result, refused in read:
+            facts = self.files[number]
+            if result is None:
+                facts["refused"] = refused
+                continue
+            facts |= {
+                "task_name": result.task_name, "mteb_version": result.mteb_version,
+                "dataset_revision": result.dataset_revision,
+                "result_format": result.result_format, "n_cells": len(result.cells),
+                "repaired": "; ".join(filter(None, (facts["repaired"], result.repaired))),
+            }  # fmt: skip
+            columns["number"] += [number] * len(result.cells)
+            for name, values in zip(
+                _CELL_SCHEMA.names[1:], zip(*result.cells, strict=True), strict=True
+            ):
+                columns[name] += values
+        self.cells.append(pa.table(columns, schema=_CELL_SCHEMA))
+
+
+def ingest(
+    warehouse: Warehouse, root: Path, facts: RegistryFacts, progress: Callable[[str], None]
+) -> int:
+    """Bring the warehouse up to date with a results folder.
+
+    Args:
+        warehouse: where to.
+        root: the folder that holds the models' folders.
+        facts: mteb's registry.
+        progress: called with a short text after every few thousand files.
+
+    Returns:
+        Files that were new, changed or gone; 0 = nothing but directory entries was read.
+    """
+    entries = list_folder(root)
+    with warehouse.session() as connection:
+        known = _known(connection, facts)
+    fresh, stale = _difference(entries, known)
+    if not fresh and not stale:
+        return 0
+    batch = _read(root, fresh, facts, progress)
+    with warehouse.session() as connection:
+        _replace(connection, batch, stale)
+        _pick(connection, facts)
+        rebuild_quarantine(connection)
+    return len(fresh) + len(stale)
+
+
+def _known(
+    connection: duckdb.DuckDBPyConnection, facts: RegistryFacts
+) -> dict[str, tuple[int, int]]:
+    """Path -> (size, mtime) of what has been read with this mteb's names; others are (-1, -1)."""
+    rows = connection.execute(
+        "SELECT path, size, mtime_ns, read_with FROM reference_scores.ingested_files"
+    ).fetchall()
+    same = facts.mteb_version
+    return {path: (size, mtime) if read == same else (-1, -1) for path, size, mtime, read in rows}
+
+
+def _difference(
+    entries: Sequence[Entry], known: dict[str, tuple[int, int]]
+) -> tuple[list[Entry], list[str]]:
+    """Entries to read, and paths whose rows go: changed, gone, or beside a changed name."""
+    present = {e.path for e in entries}
+    gone = [path for path in known if path not in present]
+    changed = {e.path for e in entries if known.get(e.path) != (e.size, e.mtime_ns)}
+    # Whose results a folder holds stands in its model_meta.json, and holds for all of them.
+    renamed = {_folder(path) for path in (*changed, *gone) if path.endswith(f"/{META}")}
+    fresh = [e for e in entries if e.path in changed or _owned_by(e.path) & renamed]
+    stale = [*gone, *(e.path for e in fresh if e.path in known)]
+    return fresh, stale
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _owned_by(path: str) -> set[str]:
+    """Folders whose `model_meta.json` may name the model of a file: its own, the revision's."""
+    return {_folder(path), "/".join(path.split("/")[:2])}
+
+
+def _read(
+    root: Path, entries: Sequence[Entry], facts: RegistryFacts, progress: Callable[[str], None]
+) -> Batch:
+    batch = Batch()
+    owners: dict[tuple[str, str, str], Owner] = {}
+    wanted: list[tuple[int, str]] = []
+    for number, entry in enumerate(entries):
+        place = place_of(entry.path)
+        row: dict[str, Any] = {
+            "number": number, "path": entry.path, "size": entry.size, "mtime_ns": entry.mtime_ns,
+            "read_with": facts.mteb_version, "experiment": place.experiment, "n_cells": 0,
+            "model_name": "", "revision": "", "mteb_version": "", "task_name": "",
+            "dataset_revision": "", "result_format": "", "registered": False, "repaired": "",
+            "refused": "",
+        }  # fmt: skip
+        batch.files.append(row)
+        if place.name == META and place.revision:
+            row["result_format"] = "model_meta"
+        elif not place.is_result:
+            row["refused"] = "no result file: stray in the folder"
+        else:
+            key = (place.model_folder, place.revision, place.experiment)
+            if key not in owners:
+                owners[key] = owner_of(root, place)
+            row |= _owned(owners[key], facts)
+            wanted.append((number, entry.path))
+    for count, read in enumerate(read_files(root, wanted, facts), start=1):
+        batch.add(read)
+        if count % 20 == 0:
+            progress(f"read {min(count * CHUNK, len(wanted))} of {len(wanted)} result files")
+    return batch
+
+
+def _owned(owner: Owner, facts: RegistryFacts) -> dict[str, Any]:
+    name = facts.model_name(owner.model)
+    renamed = "" if name == owner.model else f"{owner.model} is {name} in mteb's registry now"
+    return {
+        "model_name": name,
+        "revision": owner.revision,
+        "registered": owner.model in facts.model_revisions,
+        "repaired": "; ".join(filter(None, (owner.repaired, renamed))),
+    }
+
+
+def _replace(connection: duckdb.DuckDBPyConnection, batch: Batch, stale: Sequence[str]) -> None:
+    if stale:
+        connection.register("_stale", pd.DataFrame({"path": stale}))
+        connection.execute(
+            "DELETE FROM reference_scores.ingested_cells WHERE file_id IN (SELECT file_id "
+            "FROM reference_scores.ingested_files SEMI JOIN _stale USING (path))"
+        )
+        connection.execute(
+            "DELETE FROM reference_scores.ingested_files WHERE path IN (SELECT path FROM _stale)"
+        )
+        connection.unregister("_stale")
+    if not batch.files:
+        return
+    first = connection.execute(
+        "SELECT coalesce(max(file_id) + 1, 0) FROM reference_scores.ingested_files"
+    ).fetchall()[0][0]
+    for table, rows in (
+        ("ingested_files", pa.Table.from_pylist(batch.files)),
+        ("ingested_cells", pa.concat_tables([_CELL_SCHEMA.empty_table(), *batch.cells])),
+    ):
+        connection.register("_rows", rows)
+        connection.execute(
+            f"INSERT INTO reference_scores.{table} BY NAME "
+            "SELECT * EXCLUDE (number), number + ? AS file_id FROM _rows", [first],
+        )  # fmt: skip
+        connection.unregister("_rows")
+
+
+def _pick(connection: duckdb.DuckDBPyConnection, facts: RegistryFacts) -> None:
+    """Say again of every (model, task) which file counts."""
+    files = connection.execute(
+        "SELECT file_id, path AS file, model_name, revision, nullif(mteb_version, '') "
+        "AS mteb_version, task_name, experiment FROM reference_scores.ingested_files "
+        "WHERE n_cells > 0"
+    ).df()
+    files["main_revision"] = files["model_name"].map(dict(facts.model_revisions))
+    files["picked"] = pick_revisions(files)
+    connection.register("_picks", files[["file_id", "picked"]])
+    connection.execute("UPDATE reference_scores.ingested_files SET picked = false")
+    connection.execute(
+        "UPDATE reference_scores.ingested_files f SET picked = true FROM _picks p "
+        "WHERE p.file_id = f.file_id AND p.picked"
+    )
+    connection.unregister("_picks")

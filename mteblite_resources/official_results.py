@@ -1,0 +1,179 @@
+"""The official results in the warehouse: read once, then only what is new.
+
+`MTEBLITE_OFFICIAL_SCORES` names a checkout or mirror of the public results repository (a folder
+of mteb result files), or a Parquet table of its cells. Either ends in the same tables:
+`reference_scores.ingested_files`, `ingested_cells` and `quarantine`. They mirror files outside,
+like a cache, so they are written in a transaction of their own and not with a partition.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+
+from mteblite_assets.pools.task_data import TaskDescription
+from mteblite_assets.reference_scores.public_models import full_scores_of
+from mteblite_assets.reference_scores.registry_facts import RegistryFacts
+from mteblite_resources import official_folder, official_table
+from mteblite_resources.mteb_registry import registry_facts
+from mteblite_resources.quarantine import rebuild_quarantine
+from mteblite_resources.result_folder import fingerprint, list_folder, results_root
+from mteblite_resources.warehouse import Warehouse
+
+TABLE = "official_scores.parquet"
+NONE = "none"
+
+_COUNTS = """
+SELECT count(*) FILTER (result_format <> 'model_meta'),
+    count(*) FILTER (refused <> ''), coalesce(sum(n_cells), 0), count(*) FILTER (picked)
+FROM reference_scores.ingested_files
+"""
+_CONTENT = """
+SELECT count(*) || ':' || coalesce(bit_xor(hash(columns)), 0) FROM (
+    SELECT (f.model_name, f.revision, f.mteb_version, f.task_name, c.split, c.hf_subset,
+        c.entry_ix, c.main_score, f.repaired, c.repaired) AS columns
+    FROM reference_scores.ingested_files f JOIN reference_scores.ingested_cells c USING (file_id)
+    WHERE f.picked
+    UNION ALL
+    SELECT (model_name, revision, mteb_version, task_name, split, hf_subset, entry_ix,
+        main_score, reason, decision)
+    FROM reference_scores.quarantine
+)
+"""
+_CELLS = """
+WITH refusals AS (
+    SELECT file_id, split, hf_subset,
+        string_agg(DISTINCT reason, '; ' ORDER BY reason) FILTER (decision = 'refused') AS refused,
+        string_agg(DISTINCT reason, '; ' ORDER BY reason) FILTER (decision = 'taken') AS noted
+    FROM reference_scores.quarantine
+    WHERE task_name IN (SELECT unnest($tasks)) AND split IS NOT NULL AND entry_ix = 0
+    GROUP BY ALL
+)
+SELECT f.task_name AS task, f.model_name AS model, c.split, c.hf_subset, c.main_score, f.revision,
+    f.mteb_version, f.registered,
+    concat_ws('; ', nullif(f.repaired, ''), nullif(c.repaired, '')) AS repaired,
+    coalesce(r.refused, '') AS refused, coalesce(r.noted, '') AS noted
+FROM reference_scores.ingested_files f JOIN reference_scores.ingested_cells c USING (file_id)
+LEFT JOIN refusals r ON r.file_id = c.file_id AND r.split = c.split AND r.hf_subset = c.hf_subset
+WHERE f.task_name IN (SELECT unnest($tasks)) AND f.picked AND c.entry_ix = 0
+"""
+
+
+@dataclass(frozen=True)
+class OfficialResults:
+    """The official results of one home.
+
+    Attributes:
+        location: folder or Parquet table; None = none is set.
+        warehouse: where they are read into.
+        cache: folder of mteb's registry as facts.
+    """
+
+    location: Path | None
+    warehouse: Warehouse
+    cache: Path
+
+    def state(self) -> str:
+        """Return what changes with any new, changed or removed file; reads directory entries only.
+
+        Raises:
+            ValueError: nothing is at the place that is set.
+        """
+        place = self._place()
+        if place is None:
+            return NONE
+        if place.is_file():
+            facts = place.stat()
+            return f"table {facts.st_size} {facts.st_mtime_ns}"
+        return f"folder {fingerprint(list_folder(place))}"
+
+    def ingest(self, progress: Callable[[str], None] = lambda _: None) -> pd.DataFrame:
+        """Bring the warehouse up to date with the files; unchanged files are not opened.
+
+        Args:
+            progress: called with a short text now and then.
+
+        Returns:
+            One row for `reference_scores.result_sources`, without the source.
+
+        Raises:
+            ValueError: nothing is at the place that is set, or the table lacks columns.
+        """
+        started = time.perf_counter()
+        place = self._place()
+        kind = NONE if place is None else "table" if place.is_file() else "folder"
+        if place is None:
+            n_read = self._forget()
+        elif kind == "table":
+            n_read = official_table.ingest(self.warehouse, place, self.facts)
+        else:
+            n_read = official_folder.ingest(self.warehouse, place, self.facts, progress)
+        with self.warehouse.session() as connection:
+            return self._summary(connection, kind, n_read, time.perf_counter() - started)
+
+    def scores(self, descriptions: Sequence[TaskDescription]) -> pd.DataFrame:
+        """Return the full scores of all public models; see `full_scores_of` for the columns."""
+        tasks = sorted({d.task for d in descriptions})
+        with self.warehouse.session() as connection:
+            cells = connection.execute(_CELLS, {"tasks": tasks}).df()
+        return full_scores_of(cells, needed_cells(descriptions))
+
+    @cached_property
+    def facts(self) -> RegistryFacts:
+        """What mteb's registry says; empty, without importing mteb, where no results are set."""
+        return RegistryFacts() if self.location is None else registry_facts(self.cache)
+
+    def model_name(self, name: str) -> str:
+        """Return the name that a model's results have now; only mteb's renamings change it."""
+        return self.facts.model_name(name)
+
+    def _place(self) -> Path | None:
+        """The table, or the folder of the models' folders."""
+        if self.location is None:
+            return None
+        if not self.location.exists():
+            raise ValueError(
+                f"no official scores at {self.location}: let MTEBLITE_OFFICIAL_SCORES name a "
+                "folder of mteb results or a Parquet table, or leave `official` out"
+            )
+        if self.location.is_dir() and (self.location / TABLE).is_file():
+            return self.location / TABLE
+        return self.location if self.location.is_file() else results_root(self.location)
+
+    def _forget(self) -> int:
+        """Empty the tables where no source is set any more; return how many files they had."""
+        with self.warehouse.session() as connection:
+            held = connection.execute("SELECT count(*) FROM reference_scores.ingested_files")
+            count = int(held.fetchall()[0][0])
+            if count:
+                connection.execute("DELETE FROM reference_scores.ingested_files")
+                connection.execute("DELETE FROM reference_scores.ingested_cells")
+                rebuild_quarantine(connection)
+            return count
+
+    def _summary(
+        self, connection: duckdb.DuckDBPyConnection, kind: str, n_read: int, seconds: float
+    ) -> pd.DataFrame:
+        n_files, n_refused, n_cells, n_picked = connection.execute(_COUNTS).fetchall()[0]
+        n_quarantined = connection.execute(
+            "SELECT count(*) FROM reference_scores.quarantine WHERE decision = 'refused'"
+        ).fetchall()[0][0]
+        content = connection.execute(_CONTENT).fetchall()[0][0]
+        row = {
+            "kind": kind, "n_files": n_files, "n_read": n_read, "n_refused_files": n_refused,
+            "n_cells": n_cells, "n_picked": n_picked, "n_quarantined": n_quarantined,
+            "content": content, "seconds": seconds,
+        }  # fmt: skip
+        return pd.DataFrame([row])
+
+
+def needed_cells(descriptions: Sequence[TaskDescription]) -> pd.DataFrame:
+    """Return `task`, `split`, `hf_subset`: the cells whose mean is the full score of a task."""
+    rows = [(d.task, s, h) for d in descriptions for s in d.splits for h in d.hf_subsets]
+    return pd.DataFrame(rows, columns=["task", "split", "hf_subset"])

@@ -1,0 +1,106 @@
+"""The quarantine table: every score that is refused, and every one that is taken with a note."""
+
+from __future__ import annotations
+
+import duckdb
+
+from mteblite_assets.reference_scores.revision_pick import is_range
+from mteblite_assets.reference_scores.suspicion import suspicious_cells
+
+_RULES = {
+    "files that hold no results": """
+        SELECT f.*, NULL AS split, NULL AS hf_subset, NULL AS entry_ix, NULL AS main_score,
+            f.refused AS reason, 'refused' AS decision
+        FROM reference_scores.ingested_files f WHERE f.refused <> ''
+    """,
+    "names and tasks that were repaired": """
+        SELECT f.*, NULL AS split, NULL AS hf_subset, NULL AS entry_ix, NULL AS main_score,
+            f.repaired AS reason, 'taken' AS decision
+        FROM reference_scores.ingested_files f WHERE f.repaired <> ''
+    """,
+    "files of a (model, task) that has another": """
+        SELECT f.*, NULL AS split, NULL AS hf_subset, NULL AS entry_ix, NULL AS main_score,
+            'not the file that the leaderboard keeps: ' || p.path || ' counts' AS reason,
+            'refused' AS decision
+        FROM reference_scores.ingested_files f JOIN reference_scores.ingested_files p
+            ON p.picked AND p.model_name = f.model_name AND p.task_name = f.task_name
+        WHERE NOT f.picked AND f.experiment = '' AND f.n_cells > 0
+    """,
+    "ablations": """
+        SELECT f.*, NULL AS split, NULL AS hf_subset, NULL AS entry_ix, NULL AS main_score,
+            'an experiment (' || f.experiment || '): the leaderboard shows none' AS reason,
+            'refused' AS decision
+        FROM reference_scores.ingested_files f WHERE f.experiment <> '' AND f.n_cells > 0
+    """,
+    "cells without a number": """
+        SELECT f.*, c.split, c.hf_subset, c.entry_ix, c.main_score, c.refused AS reason,
+            'refused' AS decision
+        FROM reference_scores.ingested_files f JOIN reference_scores.ingested_cells c
+            USING (file_id) WHERE c.refused <> ''
+    """,
+    "cells whose metric was renamed": """
+        SELECT f.*, c.split, c.hf_subset, c.entry_ix, c.main_score, c.repaired AS reason,
+            'taken' AS decision
+        FROM reference_scores.ingested_files f JOIN reference_scores.ingested_cells c
+            USING (file_id) WHERE c.repaired <> ''
+    """,
+    "scores that are no fractions": """
+        SELECT f.*, c.split, c.hf_subset, c.entry_ix, c.main_score,
+            'main score is ' || c.main_score || ': not a fraction' AS reason,
+            'refused' AS decision
+        FROM reference_scores.ingested_files f JOIN reference_scores.ingested_cells c
+            USING (file_id) WHERE abs(c.main_score) > 1
+    """,
+    "subsets that a file repeats": """
+        SELECT f.*, c.split, c.hf_subset, c.entry_ix, c.main_score,
+            'the file has this subset before: the first one counts' AS reason,
+            'refused' AS decision
+        FROM reference_scores.ingested_files f JOIN reference_scores.ingested_cells c
+            USING (file_id) WHERE c.entry_ix > 0
+    """,
+}
+_INSERT = """
+INSERT INTO reference_scores.quarantine BY NAME
+SELECT file_id, path AS file, model_name, revision, mteb_version, task_name, split, hf_subset,
+    entry_ix, main_score, reason, decision FROM
+"""
+_COUNTING = """
+SELECT c.file_id, c.entry_ix, f.model_name, f.revision, f.mteb_version, f.task_name, f.path,
+    c.split, c.hf_subset, c.main_score
+FROM reference_scores.ingested_files f JOIN reference_scores.ingested_cells c USING (file_id)
+WHERE f.picked AND c.entry_ix = 0 AND abs(c.main_score) <= 1
+ORDER BY c.file_id, c.split, c.hf_subset
+"""
+
+
+def rebuild_quarantine(connection: duckdb.DuckDBPyConnection) -> None:
+    """Write the quarantine of all official results again, in the caller's transaction."""
+    connection.execute("DELETE FROM reference_scores.quarantine")
+    for rule in _RULES.values():
+        connection.execute(f"{_INSERT} ({rule})")
+    _note_ranges(connection)
+    counting = connection.sql(_COUNTING).to_arrow_table()
+    cells = counting.to_pandas(strings_to_categorical=True)
+    if cells.empty:
+        return
+    connection.register("_rows", suspicious_cells(cells))
+    connection.execute(f"{_INSERT} _rows")
+    connection.unregister("_rows")
+
+
+def _note_ranges(connection: duckdb.DuckDBPyConnection) -> None:
+    """Note files whose version of mteb is a range: the pick ranks them as having none."""
+    files = connection.execute(
+        "SELECT * FROM reference_scores.ingested_files WHERE mteb_version LIKE '%-%'"
+    ).df()
+    files = files[files["mteb_version"].map(is_range).astype(bool)]
+    reasons = [f"mteb_version {v} is a range: ranks as without one" for v in files["mteb_version"]]
+    if not reasons:
+        return
+    rows = files.assign(
+        split=None, hf_subset=None, entry_ix=None, main_score=None, reason=reasons,
+        decision="taken",
+    )  # fmt: skip
+    connection.register("_rows", rows)
+    connection.execute(f"{_INSERT} _rows")
+    connection.unregister("_rows")

@@ -1,0 +1,130 @@
+"""A folder of mteb results: what lies where, from directory entries alone.
+
+The layout is that of mteb's `ResultCache` and of the public results repository:
+`results/<model>/<revision>/<task>.json` with a `model_meta.json` beside, and ablations one level
+deeper under `experiments/<name>/`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+META = "model_meta.json"
+EXPERIMENTS = "experiments"
+
+
+class Entry(NamedTuple):
+    """One file of a results folder.
+
+    Attributes:
+        path: relative to the folder, with "/".
+        size: bytes.
+        mtime_ns: time of the last change.
+    """
+
+    path: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a path says: `results/<model>/<revision>[/experiments/<name>]/<file>`."""
+
+    model_folder: str
+    revision: str
+    experiment: str
+    name: str
+
+    @property
+    def is_result(self) -> bool:
+        """Whether a result file may be there; other files are strays."""
+        return bool(self.revision) and self.name.endswith(".json") and self.name != META
+
+
+def results_root(folder: Path) -> Path:
+    """Return the folder that holds the models' folders, given it or the checkout around it."""
+    inner = folder / "results"
+    return inner if inner.is_dir() else folder
+
+
+def list_folder(root: Path) -> list[Entry]:
+    """Return all files of a results folder, sorted by path; hidden ones are left out."""
+    return sorted(_walk(str(root), ""))
+
+
+def fingerprint(entries: Iterable[Entry]) -> str:
+    """Return what changes whenever a file is new, gone or written again (16 hex digits)."""
+    digest = hashlib.sha256()
+    for entry in entries:
+        digest.update(f"{entry.path}\0{entry.size}\0{entry.mtime_ns}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def place_of(path: str) -> Place:
+    """Return what a relative path says; a stray file has no revision."""
+    parts = path.split("/")
+    if len(parts) == 3:
+        return Place(parts[0], parts[1], "", parts[2])
+    if len(parts) == 5 and parts[2] == EXPERIMENTS:
+        return Place(parts[0], parts[1], parts[3], parts[4])
+    return Place("", "", "", parts[-1])
+
+
+def folder_name(model: str) -> str:
+    """Return the folder of a model, as mteb's `ModelMeta.model_name_as_path` has it."""
+    return model.replace("/", "__").replace(" ", "_")
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Whose results a folder holds.
+
+    Attributes:
+        model: the model's name; with the suffix of a variant, e.g. `x/y (embed_dim=512)`.
+        revision: the revision that was run.
+        repaired: what was guessed, else "".
+    """
+
+    model: str
+    revision: str
+    repaired: str = ""
+
+
+def owner_of(root: Path, place: Place) -> Owner:
+    """Return name and revision from `model_meta.json`; from the folders where there is none.
+
+    Folder names cannot be turned back into every name: spaces became `_`.
+    """
+    folder = root / place.model_folder / place.revision
+    candidates: Sequence[Path] = [folder / META]
+    if place.experiment:
+        candidates = [folder / EXPERIMENTS / place.experiment / META, folder / META]
+    for path in candidates:
+        try:
+            meta = json.loads(path.read_text(encoding="utf-8"))
+            name, revision = meta["name"], meta.get("revision")
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue
+        if isinstance(name, str) and name:
+            return Owner(name, str(revision or place.revision))
+    name = place.model_folder.replace("__", "/", 1)
+    return Owner(name, place.revision, f"no {META} that names the model: name from its folder")
+
+
+def _walk(folder: str, prefix: str) -> Iterator[Entry]:
+    with os.scandir(folder) as found:
+        for item in found:
+            if item.name.startswith("."):
+                continue
+            if item.is_dir():
+                yield from _walk(item.path, f"{prefix}{item.name}/")
+            else:
+                facts = item.stat()
+                yield Entry(prefix + item.name, facts.st_size, facts.st_mtime_ns)

@@ -1,0 +1,113 @@
+"""The sources of full scores of one home, as its settings and folders have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from mteblite_assets.pools.task_data import TaskDescription
+from mteblite_assets.reference_scores.public_models import public_families, usable
+from mteblite_resources.home import Home
+from mteblite_resources.mteb_registry import registry_facts
+from mteblite_resources.official_results import OfficialResults
+from mteblite_resources.result_folder import results_root
+from mteblite_resources.results_source import ResultsSource, official_lookup, result_path
+from mteblite_resources.warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class ScoreSources:
+    """Own runs, own result files and the official results of a home.
+
+    Attributes:
+        home: where own runs and result files lie.
+        warehouse: where the official results are read into.
+        location: folder or Parquet table of the official results; None = none is set.
+    """
+
+    home: Home
+    warehouse: Warehouse
+    location: Path | None
+
+    @cached_property
+    def official(self) -> OfficialResults:
+        """The official results, as far as they have been read into the warehouse."""
+        return OfficialResults(self.location, self.warehouse, self.home.cache)
+
+    def usable(self, order: Sequence[str]) -> list[str]:
+        """Return the sources of an order that are set.
+
+        Raises:
+            ValueError: none is.
+        """
+        names = [o for o in order if o != "official" or self.location is not None]
+        if not names:
+            raise ValueError(
+                "reference_scores: [official] needs official scores: let MTEBLITE_OFFICIAL_SCORES "
+                "name a Parquet table or a folder of mteb results, or add `local` or `run`"
+            )
+        return names
+
+    def chain(
+        self,
+        names: Sequence[str],
+        description: TaskDescription,
+        variant: str = "",
+        public: pd.DataFrame | None = None,
+    ) -> ResultsSource:
+        """Return sources in their order.
+
+        Args:
+            names: usable sources; the first that has a score wins.
+            description: the task.
+            variant: variant of the model (`+norm`, `@dim=...`), "" for the checkpoint itself. A
+                variant is a model of its own, of which nobody published scores.
+            public: official scores of public models on the task; None = those in the warehouse.
+        """
+        lookup = None
+        if "official" in names:
+            if public is None:
+                public = self.official.scores([description])
+            rows = public[:0] if variant else public.assign(task=description.task)
+            lookup = official_lookup(rows, self.official.model_name)
+        return ResultsSource(
+            names, run=self.home.results, local=self.home.local_results, official=lookup,
+            facts=lambda: registry_facts(self.home.cache),
+        )  # fmt: skip
+
+    def evidence(self, model: str, task: str, order: Sequence[str]) -> list[str]:
+        """Return what own result files hold for a score, cheaply: a new file changes it.
+
+        What the official results hold is an input of its own (`public_scores`).
+        """
+        if "local" not in order:
+            return []
+        root = results_root(self.home.local_results)
+        folder = result_path(root, model, "x", "x").parent.parent
+        return [
+            f"{path.parent.name} {path.stat().st_mtime_ns}"
+            for path in sorted(folder.glob(f"*/{task}.json"))
+        ]
+
+    def public_scores(
+        self, descriptions: Sequence[TaskDescription], families: Mapping[str, str]
+    ) -> pd.DataFrame:
+        """Return full scores of all public models: `model`, `family`, `task`, `main_score`.
+
+        Refused scores and outliers are left out: they would bend what joint calibrations learn
+        of how tasks go together. `public_table` makes of it what these take.
+
+        Args:
+            descriptions: the tasks.
+            families: the suite's families; fine-tunes of its models join them.
+        """
+        found = usable(self.official.scores(descriptions))
+        found = found[found["noted"] == ""]
+        parents = self.official.facts.model_parents
+        by_model = public_families(set(found["model"]), parents, families)
+        found = found.assign(family=found["model"].map(by_model))
+        return found[["model", "family", "task", "main_score"]].reset_index(drop=True)

@@ -33,16 +33,23 @@ def robust_residuals(scores: np.ndarray, rank: int = RANK) -> np.ndarray:
     if not observed.any():
         return np.full(scores.shape, np.nan)
     center = _medians(scores)
-    filled = np.where(observed, scores, center)
-    spread = np.full(scores.shape[1], np.inf)
-    fitted = filled
+    residual = np.where(observed, scores - center, np.nan)
+    spread = _robust_sd(residual)
+    fitted = np.broadcast_to(center, scores.shape)
+    # Cut from the start: a spare factor would take an outlier whole and hide it for good.
+    filled = _filled(fitted, residual, spread)
     for _ in range(ITERATIONS):
         fitted = _low_rank(filled, rank)
         residual = np.where(observed, scores - fitted, np.nan)
         spread = _robust_sd(residual)
-        cut = np.clip(residual, -CLIP * spread, CLIP * spread)
-        filled = fitted + np.where(observed, cut, 0.0)
+        filled = _filled(fitted, residual, spread)
     return np.where(observed, (scores - fitted) / spread, np.nan)
+
+
+def _filled(fitted: np.ndarray, residual: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """The scores with their residuals cut; the fit itself where nothing is observed."""
+    cut = np.clip(residual, -CLIP * spread, CLIP * spread)
+    return fitted + np.where(np.isfinite(residual), cut, 0.0)
 
 
 def _low_rank(filled: np.ndarray, rank: int) -> np.ndarray:

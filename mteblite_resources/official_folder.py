@@ -15,7 +15,7 @@ from mteblite_assets.reference_scores.registry_facts import RegistryFacts
 from mteblite_assets.reference_scores.revision_pick import pick_revisions
 from mteblite_resources.quarantine import rebuild_quarantine
 from mteblite_resources.result_folder import META, Entry, Owner, list_folder, owner_of, place_of
-from mteblite_resources.result_reading import CHUNK, ReadFile, read_files
+from mteblite_resources.result_reading import ReadFiles, read_files
 from mteblite_resources.warehouse import Warehouse
 
 _CELL_SCHEMA = pa.schema(
@@ -34,26 +34,19 @@ class Batch:
     files: list[dict[str, Any]] = field(default_factory=list)
     cells: list[pa.Table] = field(default_factory=list)
 
-    def add(self, read: Sequence[ReadFile]) -> None:
-        """Take in a chunk: file facts by number, cells as columns."""
-        columns: dict[str, list[Any]] = {name: [] for name in _CELL_SCHEMA.names}
-        for number, result, refused in read:
+    def add(self, read: ReadFiles) -> None:
+        """Take in a part of them."""
+        for number, reason in read.refused.items():
+            self.files[number]["refused"] = reason
+        for number, result in read.files.items():
             facts = self.files[number]
-            if result is None:
-                facts["refused"] = refused
-                continue
             facts |= {
                 "task_name": result.task_name, "mteb_version": result.mteb_version,
                 "dataset_revision": result.dataset_revision,
-                "result_format": result.result_format, "n_cells": len(result.cells),
+                "result_format": result.result_format, "n_cells": result.n_cells,
                 "repaired": "; ".join(filter(None, (facts["repaired"], result.repaired))),
             }  # fmt: skip
-            columns["number"] += [number] * len(result.cells)
-            for name, values in zip(
-                _CELL_SCHEMA.names[1:], zip(*result.cells, strict=True), strict=True
-            ):
-                columns[name] += values
-        self.cells.append(pa.table(columns, schema=_CELL_SCHEMA))
+        self.cells += [table.cast(_CELL_SCHEMA) for table in read.cells]
 
 
 def ingest(
@@ -65,7 +58,7 @@ def ingest(
         warehouse: where to.
         root: the folder that holds the models' folders.
         facts: mteb's registry.
-        progress: called with a short text after every few thousand files.
+        progress: called with a short text before reading.
 
     Returns:
         Files that were new, changed or gone; 0 = nothing but directory entries was read.
@@ -144,10 +137,10 @@ def _read(
                 owners[key] = owner_of(root, place)
             row |= _owned(owners[key], facts)
             wanted.append((number, entry.path))
-    for count, read in enumerate(read_files(root, wanted, facts), start=1):
+    if wanted:
+        progress(f"reading {len(wanted)} new or changed result files")
+    for read in read_files(root, wanted, facts):
         batch.add(read)
-        if count % 20 == 0:
-            progress(f"read {min(count * CHUNK, len(wanted))} of {len(wanted)} result files")
     return batch
 
 

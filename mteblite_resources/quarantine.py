@@ -69,7 +69,6 @@ SELECT c.file_id, c.entry_ix, f.model_name, f.revision, f.mteb_version, f.task_n
     c.split, c.hf_subset, c.main_score
 FROM reference_scores.ingested_files f JOIN reference_scores.ingested_cells c USING (file_id)
 WHERE f.picked AND c.entry_ix = 0 AND abs(c.main_score) <= 1
-ORDER BY c.file_id, c.split, c.hf_subset
 """
 
 

@@ -8,125 +8,181 @@ is some seven times slower).
 from __future__ import annotations
 
 import json
-import multiprocessing
+import math
 import os
+import subprocess
+import sys
+import tempfile
+from array import array
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
 from mteblite_assets.reference_scores.registry_facts import RegistryFacts
-from mteblite_assets.reference_scores.result_format import (
-    RefusedFile,
-    ResultFile,
-    needs_all_metrics,
-    read_result,
-)
+from mteblite_assets.reference_scores.result_format import RefusedFile, ResultFile, read_result
 
-CHUNK = 500
-WORTH_PROCESSES = 4000
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+WORTH_PROCESSES = 8000
 """Files from which on starting processes pays."""
+PROCESSES = 8
+"""Most processes; beyond, the parent's writing is what takes time."""
 
 
-class ReadFile(NamedTuple):
-    """A file as read: its content, or why it is refused ("" = it is not)."""
+@dataclass
+class ReadFiles:
+    """Some files as read, in columns.
 
-    number: int
-    result: ResultFile | None
-    refused: str
+    Attributes:
+        files: by number: the file without its cells.
+        refused: by number: why a file is refused.
+        cells: one row per cell: `number` of the file, then the fields of `Cell`; a score that is
+            none is NaN.
+    """
+
+    files: dict[int, ResultFile] = field(default_factory=dict)
+    refused: dict[int, str] = field(default_factory=dict)
+    cells: list[pa.Table] = field(default_factory=list)
 
 
 def read_files(
     root: Path, files: Sequence[tuple[int, str]], facts: RegistryFacts
-) -> Iterator[list[ReadFile]]:
-    """Read result files and yield them in chunks.
+) -> Iterator[ReadFiles]:
+    """Read result files and yield them in a few parts.
 
     Args:
         root: the results folder.
         files: a number that comes back, and the path below root.
         facts: mteb's registry.
     """
-    chunks = [files[start : start + CHUNK] for start in range(0, len(files), CHUNK)]
-    if len(files) < WORTH_PROCESSES or (os.cpu_count() or 1) < 2:
-        for chunk in chunks:
-            yield _read_chunk(str(root), chunk, facts)
+    n = min(os.cpu_count() or 1, PROCESSES) if len(files) >= WORTH_PROCESSES else 1
+    # Every n-th file, so that no process gets all the large ones.
+    shares = [files[start::n] for start in range(n)]
+    if n == 1:
+        yield read_share(str(root), shares[0], facts)
         return
-    yield from _in_processes(root, chunks, facts)
+    with tempfile.TemporaryDirectory(prefix="mteblite-reading-") as scratch:
+        children = [
+            _start(Path(scratch, str(place)), root, share, facts)
+            for place, share in enumerate(shares[1:])
+        ]
+        yield read_share(str(root), shares[0], facts)
+        for place, (child, share) in enumerate(zip(children, shares[1:], strict=True)):
+            if child.wait() == 0:
+                yield _collect(Path(scratch, str(place)))
+            else:  # killed, out of memory: its files are read here
+                yield read_share(str(root), share, facts)
 
 
-def read_result_file(path: Path, facts: RegistryFacts) -> ResultFile:
+def read_share(root: str, files: Sequence[tuple[int, str]], facts: RegistryFacts) -> ReadFiles:
+    """Read result files in this process."""
+    import pyarrow as pa
+
+    found = ReadFiles()
+    columns: dict[str, Any] = {
+        "number": array("i"), "split": [], "hf_subset": [], "entry_ix": array("h"),
+        "main_score": array("d"), "repaired": [], "refused": [],
+    }  # fmt: skip
+    for number, path in files:
+        try:
+            result = read_result_file(f"{root}/{path}", facts)
+        except (RefusedFile, OSError) as error:
+            found.refused[number] = str(error)
+            continue
+        found.files[number] = replace(result, cells=(), n_cells=len(result.cells))
+        splits, subsets, places, scores, repaired, refused = zip(*result.cells, strict=True)
+        columns["number"].extend([number] * len(splits))
+        columns["split"].extend(splits)
+        columns["hf_subset"].extend(subsets)
+        columns["entry_ix"].extend(places)
+        columns["main_score"].extend(math.nan if s is None else s for s in scores)
+        columns["repaired"].extend(repaired)
+        columns["refused"].extend(refused)
+        if len(columns["split"]) > 200_000:
+            found.cells.append(pa.table(columns))
+            columns = {name: values[:0] for name, values in columns.items()}
+    if columns["split"]:
+        found.cells.append(pa.table(columns))
+    return found
+
+
+def read_result_file(path: Path | str, facts: RegistryFacts) -> ResultFile:
     """Read one result file.
 
     Raises:
         RefusedFile: no JSON, or no result file of mteb; says why.
         OSError: the file cannot be read.
     """
-    return read_result(_decoded(path.read_bytes()), facts)
-
-
-def _in_processes(
-    root: Path, chunks: Sequence[Sequence[tuple[int, str]]], facts: RegistryFacts
-) -> Iterator[list[ReadFile]]:
-    done = 0
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 (a Path of each costs as much)
+        text = file.read()
+    main_scores = _main_scores_of(text)
+    if main_scores is not None:
+        found = read_result(main_scores, facts)
+        if found.n_missing == 0:
+            return found
+    # The old format, or a cell whose score stands under the name of its metric only.
     try:
-        # Not forked: the parent may hold locks of DuckDB's or Dagster's threads.
-        with ProcessPoolExecutor(
-            max_workers=min(os.cpu_count() or 1, 8),
-            mp_context=multiprocessing.get_context("spawn"),
-            initializer=_begin,
-            initargs=(str(root), facts),
-        ) as pool:
-            for read in pool.map(_read_own_chunk, chunks):
-                done += 1
-                yield read
-    except BrokenProcessPool:  # e.g. a parent whose main module cannot be imported again
-        for chunk in chunks[done:]:
-            yield _read_chunk(str(root), chunk, facts)
-
-
-_OWN: dict[str, Any] = {}
-
-
-def _begin(root: str, facts: RegistryFacts) -> None:
-    _OWN.update(root=root, facts=facts)
-
-
-def _read_own_chunk(chunk: Sequence[tuple[int, str]]) -> list[ReadFile]:
-    return _read_chunk(_OWN["root"], chunk, _OWN["facts"])
-
-
-def _read_chunk(
-    root: str, chunk: Sequence[tuple[int, str]], facts: RegistryFacts
-) -> list[ReadFile]:
-    read = []
-    for number, path in chunk:
-        try:
-            found = read_result_file(Path(root, path), facts)
-        except (RefusedFile, OSError) as error:
-            read.append(ReadFile(number, None, str(error)))
-            continue
-        read.append(ReadFile(number, found, ""))
-    return read
-
-
-def _decoded(text: bytes) -> Any:
-    """The decoded file: main scores alone where that is enough."""
-    from pydantic import ValidationError
-
-    try:
-        data = _main_scores().validate_json(text)
-    except ValidationError:
-        data = None
-    if data is not None and not needs_all_metrics(data):
-        return data
-    try:
-        return json.loads(text)
+        data = json.loads(text)
     except ValueError as error:
         raise RefusedFile(f"no JSON: {error}") from error
+    return read_result(data, facts)
+
+
+# --- other processes -------------------------------------------------------------------------
+# Plain ones rather than multiprocessing's: forked ones may inherit locks of DuckDB's or Dagster's
+# threads, and spawned ones run the parent's main module again. They leave Arrow files.
+
+
+def _start(
+    folder: Path, root: Path, share: Sequence[tuple[int, str]], facts: RegistryFacts
+) -> subprocess.Popen[bytes]:
+    folder.mkdir()
+    order = {"root": str(root), "files": list(share), "facts": asdict(facts)}
+    (folder / "order.json").write_text(json.dumps(order))
+    code = "import sys; from mteblite_resources.result_reading import work; work(sys.argv[1])"
+    paths = os.pathsep.join(p for p in sys.path if p)
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(folder)], env={**os.environ, "PYTHONPATH": paths}
+    )
+
+
+def work(folder: str) -> None:
+    """Read the files of an order and leave what they hold beside it; runs in a child process."""
+    import pyarrow as pa
+
+    order = json.loads(Path(folder, "order.json").read_text())
+    found = read_share(order["root"], order["files"], RegistryFacts(**order["facts"]))
+    facts = {
+        "files": {number: asdict(result) for number, result in found.files.items()},
+        "refused": found.refused,
+    }
+    Path(folder, "files.json").write_text(json.dumps(facts))
+    if found.cells:
+        with pa.OSFile(f"{folder}/cells.arrow", "wb") as sink:  # noqa: SIM117
+            with pa.ipc.new_file(sink, found.cells[0].schema) as writer:
+                for table in found.cells:
+                    writer.write_table(table)
+
+
+def _collect(folder: Path) -> ReadFiles:
+    import pyarrow as pa
+
+    facts = json.loads((folder / "files.json").read_text())
+    cells = folder / "cells.arrow"
+    tables = [pa.ipc.open_file(cells.read_bytes()).read_all()] if cells.exists() else []
+    return ReadFiles(
+        {int(n): ResultFile(**{**r, "cells": ()}) for n, r in facts["files"].items()},
+        {int(n): reason for n, reason in facts["refused"].items()},
+        tables,
+    )
+
+
+# --- decoding --------------------------------------------------------------------------------
 
 
 class _Cell(TypedDict, total=False):
@@ -141,6 +197,17 @@ class _Document(TypedDict, total=False):
     mteb_version: Any
     dataset_revision: Any
     scores: dict[str, list[_Cell]]
+
+
+def _main_scores_of(text: bytes) -> Any:
+    """The main scores of a file of today's format; None for any other file."""
+    from pydantic import ValidationError
+
+    try:
+        data = _main_scores().validate_json(text)
+    except ValidationError:
+        return None
+    return data if data.get("scores") and data.get("task_name") else None
 
 
 @cache

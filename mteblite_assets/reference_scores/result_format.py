@@ -74,6 +74,7 @@ class ResultFile:
         result_format: `new` or `old`.
         cells: every (split, subset) that the file names.
         repaired: what holds for the whole file, e.g. a renamed task; else "".
+        n_cells: number of cells, where these have been taken out.
     """
 
     task_name: str
@@ -82,6 +83,12 @@ class ResultFile:
     result_format: str
     cells: tuple[Cell, ...]
     repaired: str = ""
+    n_cells: int = 0
+
+    @property
+    def n_missing(self) -> int:
+        """Cells without a number."""
+        return [cell.main_score for cell in self.cells].count(None)
 
 
 class RefusedFile(ValueError):
@@ -119,14 +126,6 @@ def read_result(data: Any, facts: RegistryFacts) -> ResultFile:
         cells=cells,
         repaired="" if task == named else f"task {named} is {task} now",
     )
-
-
-def needs_all_metrics(data: Any) -> bool:
-    """Say whether a file of which only the main scores were decoded must be decoded whole."""
-    if not isinstance(data, Mapping) or not isinstance(data.get("scores"), Mapping):
-        return True
-    entries = (e for split in data["scores"].values() for e in split or ())
-    return any(e.get("main_score") is None for e in entries)
 
 
 def _new_cells(data: Mapping[str, Any], task: str, facts: RegistryFacts) -> Iterator[Cell]:

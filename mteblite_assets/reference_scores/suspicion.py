@@ -8,12 +8,16 @@ correlations may be negative.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
 from mteblite_assets.reference_scores.low_rank import robust_residuals
 
-COLUMN = ["task_name", "split", "hf_subset"]
+COLUMN = ("task_name", "split", "hf_subset")
+FILE = ("model_name", "task_name")
+RUN = ("model_name", "revision")
 ENGLISH = ("default", "en", "en-en", "eng", "eng-eng", "eng_Latn", "eng_Latn-eng_Latn")
 
 FEWEST_MODELS = 10
@@ -43,17 +47,19 @@ def suspicious_cells(cells: pd.DataFrame) -> pd.DataFrame:
         outliers from a rank-4 fit over one cell per task where they lie below. Scores above the
         fit are taken: to be good at, or trained on, one task is no error of the file.
     """
-    columns = cells.groupby(COLUMN, observed=True, sort=False).ngroup()
+    columns = _codes(cells, COLUMN)
     zeros = _zeros(cells, columns)
-    outliers = _outliers(cells)
+    outliers = _outliers(cells, columns)
     found = pd.concat([zeros, outliers, _same_unit(cells, outliers), _broken_runs(cells, zeros)])
     return cells.loc[found.index].assign(reason=found["reason"], decision=found["decision"])
 
 
-def _zeros(cells: pd.DataFrame, columns: pd.Series) -> pd.DataFrame:
+def _zeros(cells: pd.DataFrame, columns: np.ndarray) -> pd.DataFrame:
     """Exact zeros: refused where nearly all other models are well above."""
-    zero = cells["main_score"] == 0.0
-    others = cells.loc[~zero, "main_score"].groupby(columns[~zero])
+    scores = cells["main_score"].to_numpy(dtype=float)
+    zero = scores == 0.0
+    beside = ~zero & np.isin(columns, np.unique(columns[zero]))
+    others = pd.Series(scores[beside]).groupby(columns[beside])
     stats = pd.DataFrame(
         {"low": others.quantile(0.1), "median": others.median(), "n": others.size()}
     ).reindex(columns[zero])
@@ -72,23 +78,20 @@ def _zeros(cells: pd.DataFrame, columns: pd.Series) -> pd.DataFrame:
 
 def _broken_runs(cells: pd.DataFrame, zeros: pd.DataFrame) -> pd.DataFrame:
     """Every cell of a revision that is zero in many tasks."""
-    refused = cells.loc[zeros.index[zeros["decision"] == "refused"]]
-    run = ["model_name", "revision"]
-    counts = refused.groupby(run, observed=True)["task_name"].nunique().rename("n").reset_index()
-    broken = counts[counts["n"] >= BROKEN_TASKS]
-    keys = pd.MultiIndex.from_frame(cells[run])
-    place = pd.MultiIndex.from_frame(broken[run]).get_indexer(keys)
-    rows = place >= 0
-    reasons = [f"broken run: exact zeros in {broken['n'].iloc[p]} tasks" for p in place[rows]]
-    return _found(cells.index[rows], reasons, np.ones(len(reasons), dtype=bool))
+    runs = pd.Series(_codes(cells, RUN), index=cells.index)
+    refused = zeros.index[zeros["decision"] == "refused"]
+    tasks = cells.loc[refused, "task_name"].astype(str).groupby(runs[refused]).nunique()
+    broken = tasks[tasks >= BROKEN_TASKS]
+    rows = runs[runs.isin(broken.index)]
+    reasons = [f"broken run: exact zeros in {n} tasks" for n in broken.reindex(rows)]
+    return _found(rows.index, reasons, np.ones(len(reasons), dtype=bool))
 
 
-def _outliers(cells: pd.DataFrame) -> pd.DataFrame:
+def _outliers(cells: pd.DataFrame, columns: np.ndarray) -> pd.DataFrame:
     """Scores far from what a rank-4 fit over one cell per task makes of the model's others."""
-    headline = cells[_headline(cells)]
-    wide = headline.reset_index().pivot_table(
-        index="model_name", columns="task_name", values="main_score", observed=True
-    )
+    headline = cells[_headline(cells, columns)]
+    headline = headline.astype(dict.fromkeys(FILE, str))
+    wide = headline.pivot(index="model_name", columns="task_name", values="main_score")
     wide = wide.loc[:, wide.notna().sum(axis=0) >= FIT_MODELS]
     wide = wide.loc[wide.notna().sum(axis=1) >= FIT_TASKS]
     wide = wide.sort_index(axis=0).sort_index(axis=1)
@@ -98,21 +101,20 @@ def _outliers(cells: pd.DataFrame) -> pd.DataFrame:
         robust_residuals(wide.to_numpy(dtype=float)), index=wide.index, columns=wide.columns
     ).stack()
     far = far.loc[far.abs().to_numpy() > OUTLIER_SD]
-    keys = pd.MultiIndex.from_frame(headline[["model_name", "task_name"]])
-    rows = np.flatnonzero(keys.isin(far.index))
-    away = far.reindex(keys[rows]).to_numpy(dtype=float)
+    keys = pd.MultiIndex.from_frame(headline[list(FILE)])
+    rows = headline[keys.isin(far.index)]
+    away = far.reindex(pd.MultiIndex.from_frame(rows[list(FILE)])).to_numpy(dtype=float)
     medians = wide.median()
-    percent = _percent_of_percent(cells, headline.iloc[rows], medians)
+    percent = _percent_of_percent(cells, rows, medians)
     reasons = [
         f"outlier: {score:.4f} lies {abs(z):.0f} robust sd {'below' if z < 0 else 'above'} a "
         f"rank-4 fit (median of the task {medians[task]:.3f})"
         + (_PERCENT if z < 0 and twice else "")
         for score, task, z, twice in zip(
-            headline["main_score"].iloc[rows], headline["task_name"].iloc[rows], away, percent,
-            strict=True,
+            rows["main_score"], rows["task_name"], away, percent, strict=True
         )
-    ]  # fmt: skip
-    return _found(headline.index[rows], reasons, away < 0)
+    ]
+    return _found(rows.index, reasons, away < 0)
 
 
 _PERCENT = "; looks divided by 100 twice"
@@ -120,9 +122,10 @@ _PERCENT = "; looks divided by 100 twice"
 
 def _percent_of_percent(cells: pd.DataFrame, low: pd.DataFrame, medians: pd.Series) -> np.ndarray:
     """Whether all scores of a low score's file are tiny, and 100 times it would be usual."""
-    file = ["model_name", "task_name"]
-    largest = cells["main_score"].abs().groupby([cells[c] for c in file], observed=True).max()
-    tiny = largest.reindex(pd.MultiIndex.from_frame(low[file])).to_numpy() <= PERCENT_OF_PERCENT
+    files = pd.Series(_codes(cells, FILE), index=cells.index)
+    mine = cells["main_score"].abs()[files.isin(files[low.index])]
+    largest = mine.groupby(files[mine.index]).max()
+    tiny = largest.reindex(files[low.index]).to_numpy() <= PERCENT_OF_PERCENT
     usual = 100 * low["main_score"] >= medians.reindex(low["task_name"]).to_numpy() / 2
     found: np.ndarray = tiny & usual.to_numpy()
     return found
@@ -131,26 +134,31 @@ def _percent_of_percent(cells: pd.DataFrame, low: pd.DataFrame, medians: pd.Seri
 def _same_unit(cells: pd.DataFrame, outliers: pd.DataFrame) -> pd.DataFrame:
     """The other cells of a file whose headline score looks divided by 100 twice."""
     marked = outliers.index[outliers["reason"].str.endswith(_PERCENT)]
-    files = pd.MultiIndex.from_frame(cells.loc[marked, ["model_name", "task_name"]])
-    keys = pd.MultiIndex.from_frame(cells[["model_name", "task_name"]])
-    rows = cells.index[keys.isin(files)].difference(marked)
+    files = pd.Series(_codes(cells, FILE), index=cells.index)
+    rows = cells.index[files.isin(files[marked])].difference(marked)
     reasons = ["looks divided by 100 twice, like the task's other scores of this model"] * len(rows)
     return _found(rows, reasons, np.ones(len(rows), dtype=bool))
 
 
-def _headline(cells: pd.DataFrame) -> np.ndarray:
+def _headline(cells: pd.DataFrame, columns: np.ndarray) -> np.ndarray:
     """One column per task: English where there is it, else the one that most models have."""
-    sizes = cells.groupby(COLUMN, observed=True, sort=False).size().rename("n").reset_index()
-    sizes = sizes.assign(english=sizes["hf_subset"].isin(ENGLISH))
-    for name in COLUMN:
-        sizes[name] = sizes[name].astype(str)
-    sizes = sizes.sort_values(
+    codes, first, sizes = np.unique(columns, return_index=True, return_counts=True)
+    table = cells.iloc[first][list(COLUMN)].astype(str).assign(code=codes, n=sizes)
+    table["english"] = table["hf_subset"].isin(ENGLISH)
+    table = table.sort_values(
         ["task_name", "english", "n", "split", "hf_subset"],
         ascending=[True, False, False, True, True],
     ).drop_duplicates("task_name")
-    keys = pd.MultiIndex.from_frame(cells[COLUMN])
-    found: np.ndarray = keys.isin(pd.MultiIndex.from_frame(sizes[COLUMN]))
-    return found
+    return np.isin(columns, table["code"].to_numpy())
+
+
+def _codes(cells: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
+    """Integers (n_cells,) that are equal where all these columns are; fast on categories."""
+    codes = np.zeros(len(cells), dtype=np.int64)
+    for name in names:
+        own, values = pd.factorize(cells[name])
+        codes = codes * (len(values) + 1) + own
+    return codes
 
 
 def _found(index: pd.Index, reasons: list[str], refused: np.ndarray) -> pd.DataFrame:

@@ -124,3 +124,13 @@ def tiny_tasks() -> Any:
             self.data_loaded = True
 
     return SimpleNamespace(retrieval=TinyRetrieval, sts=TinySTS)
+
+
+@pytest.fixture(scope="session")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with mteb's registry as facts, so that mteb is imported once."""
+    from mteblite_resources.mteb_registry import registry_facts
+
+    folder = tmp_path_factory.mktemp("registry")
+    registry_facts(folder)
+    return folder

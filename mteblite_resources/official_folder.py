@@ -171,16 +171,19 @@ def _replace(connection: duckdb.DuckDBPyConnection, batch: Batch, stale: Sequenc
     first = connection.execute(
         "SELECT coalesce(max(file_id) + 1, 0) FROM reference_scores.ingested_files"
     ).fetchall()[0][0]
-    for table, rows in (
-        ("ingested_files", pa.Table.from_pylist(batch.files)),
-        ("ingested_cells", pa.concat_tables([_CELL_SCHEMA.empty_table(), *batch.cells])),
-    ):
-        connection.register("_rows", rows)
-        connection.execute(
-            f"INSERT INTO reference_scores.{table} BY NAME "
-            "SELECT * EXCLUDE (number), number + ? AS file_id FROM _rows", [first],
-        )  # fmt: skip
-        connection.unregister("_rows")
+    connection.register("_files", pa.Table.from_pylist(batch.files))
+    connection.execute(
+        "INSERT INTO reference_scores.ingested_files BY NAME "
+        "SELECT * EXCLUDE (number), number + ? AS file_id FROM _files", [first],
+    )  # fmt: skip
+    connection.register("_cells", pa.concat_tables([_CELL_SCHEMA.empty_table(), *batch.cells]))
+    connection.execute(
+        "INSERT INTO reference_scores.ingested_cells BY NAME "
+        "SELECT * EXCLUDE (number, main_score), number + ? AS file_id, "
+        "CASE WHEN isfinite(main_score) THEN main_score END AS main_score FROM _cells", [first],
+    )  # fmt: skip
+    connection.unregister("_files")
+    connection.unregister("_cells")
 
 
 def _pick(connection: duckdb.DuckDBPyConnection, facts: RegistryFacts) -> None:

@@ -56,12 +56,12 @@ class EncodersResource(dg.ConfigurableResource):
 
 
 class ResultsSourceResource(dg.ConfigurableResource):
-    """Where full scores come from, besides the home's own runs."""
+    """Where full scores come from, besides the home's own runs: a table or a folder of results."""
 
     official_scores: str | None = None
 
     def get_official(self) -> Path | None:
-        """Return the table of official scores, if one is set."""
+        """Return the table or folder of official results, if one is set."""
         return Path(self.official_scores) if self.official_scores else None
 
 

@@ -73,7 +73,7 @@ def lite_suite(work: Work) -> Produced:
     if fitted and variant.calibration in JOINT:
         settings = validation_settings(work, evidences)
         released = [e for e in evidences if e.task in fitted]
-        joint = fit_release(released, variant, settings, _counts(work), level)
+        joint = fit_release(released, variant, settings, _counts(work), level, _parts(work.suite))
         fitted = {name: task for name, task in fitted.items() if name in joint[0]}
     if not fitted:
         raise ValueError(f"no task of suite {work.key['suite']} has a calibration yet")

@@ -16,6 +16,7 @@ from mteblite_assets.lite_scores.joint_scores import (
     joint_json,
 )
 from mteblite_assets.lite_scores.macro_release import fit_macro, macro_json
+from mteblite_assets.suites.task_types import TaskTypes
 from mteblite_assets.validation.conformal import LEVEL, HalfWidth
 from mteblite_assets.validation.folds import Fold, family_by_model, family_folds
 from mteblite_assets.validation.joint_folds import JointFolds
@@ -34,6 +35,7 @@ def fit_joint(
     *,
     refits: dict[str, TaskRefits] | None = None,
     level: float = LEVEL,
+    parts: Mapping[str, str] | None = None,
 ) -> JointRelease:
     """Fit the joint calibration that goes with the tasks that `fit_task` makes of the same variant.
 
@@ -43,6 +45,7 @@ def fit_joint(
         settings: K, seed, public scores.
         refits: pass the dict of the validation to share its work.
         level: coverage of the intervals.
+        parts: aggregate of the tasks that are part of one, see `TaskTypes`.
 
     Raises:
         ValueError: the variant has another calibration.
@@ -63,7 +66,7 @@ def fit_joint(
                 joint.add(task, fold, MIN_TRAINING_MODELS)
             task.forget_fits()
         tasks, data = joint.training(EVERYTHING, variant)
-        types = {e.task: e.task_type for e in evidences if e.task in tasks}
+        types = TaskTypes({e.task: e.task_type for e in evidences if e.task in tasks}, parts)
         factors = _factors(joint, variant, folds[1:], tasks, types, level)
     return JointRelease(tuple(tasks), types, fit_blup(data), factors, level)
 
@@ -74,6 +77,7 @@ def fit_release(
     settings: Settings,
     k_by_task: Mapping[str, int],
     level: float = LEVEL,
+    parts: Mapping[str, str] | None = None,
 ) -> tuple[tuple[str, ...], str]:
     """Fit the calibration over all tasks that a variant asks for; return its tasks and its JSON.
 
@@ -83,6 +87,7 @@ def fit_release(
         settings: those of the validation.
         k_by_task: items that were selected of each task for the release.
         level: coverage of the intervals.
+        parts: aggregate of the tasks that are part of one, see `TaskTypes`.
 
     Raises:
         ValueError: the variant has no calibration over all tasks.
@@ -96,7 +101,7 @@ def fit_release(
 
     own = replace(settings, k_of_fold=counts)
     if variant.calibration == "blup":
-        release = fit_joint(evidences, variant, own, level=level)
+        release = fit_joint(evidences, variant, own, level=level, parts=parts)
         return release.tasks, joint_json(release)
     if variant.calibration != "macro":
         raise ValueError(f"{variant} has no calibration over all tasks to release")
@@ -109,7 +114,7 @@ def fit_release(
             task.k = own.k_for(EVERYTHING, evidence.task)
             joint.add(task, EVERYTHING, MIN_TRAINING_MODELS)
         tasks, data = joint.training(EVERYTHING, variant)
-    types = {e.task: e.task_type for e in evidences}
+    types = TaskTypes({e.task: e.task_type for e in evidences}, parts)
     return tuple(tasks), macro_json(fit_macro(tuple(tasks), types, data))
 
 

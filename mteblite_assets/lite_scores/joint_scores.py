@@ -18,6 +18,7 @@ import pandas as pd
 from mteblite_assets.calibrations.estimator import legal_range
 from mteblite_assets.calibrations.joint import Blup, JointPrediction
 from mteblite_assets.calibrations.task_covariance import TaskCovariance
+from mteblite_assets.suites.task_types import TaskTypes
 from mteblite_assets.validation.conformal import LEVEL, HalfWidth, half_width
 from mteblite_assets.validation.targets import target_weights
 
@@ -123,6 +124,7 @@ def joint_json(release: JointRelease) -> str:
         "format": FORMAT,
         "tasks": list(release.tasks),
         "task_types": release.task_types,
+        "parts": getattr(release.task_types, "parts", {}),
         "mean": release.blup.prior.mean.tolist(),
         "covariance": release.blup.prior.covariance.tolist(),
         "n_effective": release.blup.prior.n_effective,
@@ -157,6 +159,7 @@ def joint_from_json(text: str) -> JointRelease:
         for t, (v, m, n) in value["factors"].items()
     }
     return JointRelease(
-        tuple(value["tasks"]), value["task_types"], Blup(prior, noise), factors,
+        tuple(value["tasks"]), TaskTypes(value["task_types"], value.get("parts")),
+        Blup(prior, noise), factors,
         level=float(value.get("level", LEVEL)),
     )  # fmt: skip

@@ -11,6 +11,7 @@ import numpy as np
 from mteblite_assets.calibrations.joint import JointData
 from mteblite_assets.calibrations.linear import fit_linear
 from mteblite_assets.suites.means import macro_weights
+from mteblite_assets.suites.task_types import TaskTypes
 
 KIND = "macro"
 FORMAT = 1
@@ -53,7 +54,7 @@ def fit_macro(
     """Fit the line on cross-fitted estimates; without models that have all tasks nothing shifts."""
     taught, truth = data.taught @ data.weights, data.scores @ data.weights
     known = np.isfinite(taught) & np.isfinite(truth)
-    types = {t: task_types[t] for t in tasks}
+    types = TaskTypes({t: task_types[t] for t in tasks}, getattr(task_types, "parts", {}))
     if not known.any():
         return MacroRelease(tasks, types, 1.0, 0.0, 0.0)
     line = fit_linear(taught, truth)
@@ -68,6 +69,7 @@ def macro_json(release: MacroRelease) -> str:
         "kind": KIND,
         "tasks": list(release.tasks),
         "task_types": release.task_types,
+        "parts": getattr(release.task_types, "parts", {}),
         "slope": release.slope,
         "intercept": release.intercept,
         "offset": release.offset,
@@ -88,4 +90,5 @@ def macro_from_json(text: str) -> MacroRelease:
             "materialize the lite_scores stage again"
         )
     numbers = (float(value[name]) for name in ("slope", "intercept", "offset"))
-    return MacroRelease(tuple(value["tasks"]), value["task_types"], *numbers)
+    types = TaskTypes(value["task_types"], value.get("parts"))
+    return MacroRelease(tuple(value["tasks"]), types, *numbers)

@@ -116,6 +116,12 @@ def _score_reference(
 ) -> None:
     """A reference model has no candidate partition of its own accord; it may be asked for."""
     say(f"lite_scores: {key} (a reference model: the selection has seen it)")
+    from mteblite_assets.graph.partitions import CANDIDATES
+
+    # Dagster runs partitions that it knows; the next upkeep takes this one back.
+    name = key.rsplit("|", 1)[0]
+    if name not in session.instance.get_dynamic_partitions(CANDIDATES):
+        session.instance.add_dynamic_partitions(CANDIDATES, [name])
     session.execute_partition("lite_scores", key)
     entry = session.bench.warehouse.query(
         "SELECT status, reason FROM ledger.partitions WHERE asset = 'lite_scores' "

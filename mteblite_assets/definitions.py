@@ -20,6 +20,7 @@ from mteblite_assets.selections import assets as selections
 from mteblite_assets.calibrations import assets as calibrations
 from mteblite_assets.validation import assets as validation
 from mteblite_assets.lite_scores import assets as lite_scores
+from mteblite_assets.lite_scores.releases import assets as _releases  # noqa: F401 - declares
 
 # isort: on
 from mteblite_assets.graph.build import build_asset

@@ -89,6 +89,11 @@ class Home:
         return Path(named).expanduser().absolute() if named else self.root / "checkpoints"
 
     @property
+    def exports(self) -> Path:
+        """Releases of lite suites, one folder per suite and version."""
+        return self.root / "exports"
+
+    @property
     def cache(self) -> Path:
         """Caches that can be deleted at any time."""
         return self.root / "cache"

@@ -240,6 +240,12 @@ CREATE TABLE IF NOT EXISTS lite_scores.suite_scores (
 );
 ALTER TABLE lite_scores.suite_scores ADD COLUMN IF NOT EXISTS out_of_range BOOLEAN;
 
+-- (suite, version): every release that was exported; none is ever changed
+CREATE TABLE IF NOT EXISTS lite_scores.releases (
+    suite VARCHAR, version VARCHAR, number INTEGER, content_hash VARCHAR, created_from VARCHAR,
+    variant VARCHAR, mteb_version VARCHAR, mteblite_version VARCHAR, n_tasks INTEGER, n_items INTEGER
+);
+
 -- columns that tables of an earlier version lack
 ALTER TABLE suites.suite_tasks ADD COLUMN IF NOT EXISTS part_of VARCHAR;
 ALTER TABLE suites.registered_models ADD COLUMN IF NOT EXISTS provenance VARCHAR;

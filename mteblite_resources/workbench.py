@@ -29,6 +29,7 @@ from mteblite_resources.home import Home
 from mteblite_resources.model_identity import ModelIdentity, identify
 from mteblite_resources.model_spec import ModelSpec
 from mteblite_resources.mteb_tasks import MtebTasks
+from mteblite_resources.release_making import Releases
 from mteblite_resources.resolving import resolve_tasks
 from mteblite_resources.results_source import FullScore, QuarantinedScore
 from mteblite_resources.score_sources import ScoreSources
@@ -66,6 +67,7 @@ class Workbench:
         self.official = official
         self.warehouse = Warehouse(home.writer, home.snapshot)
         self.artifacts = Artifacts(home)
+        self.releases = Releases(self)
         self._identities: dict[str, ModelIdentity] = {}
         self._encoders: OrderedDict[str, StoredEncoder] = OrderedDict()
         self._loaded: OrderedDict[TaskDescription, Any] = OrderedDict()

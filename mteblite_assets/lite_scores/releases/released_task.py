@@ -1,0 +1,148 @@
+"""One task of a released lite suite: its selection, and how to rebuild its items elsewhere.
+
+A released task holds no text and no label: texts are known by their hashes, labels by numbers in
+the labels' order. Whoever has the task's data can rebuild the items and score a model on them
+exactly as the suite's own warehouse would.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from mteblite_assets.calibrations.fitted_task import FittedTask
+from mteblite_assets.pools.clustering import LEVEL_SEPARATOR
+from mteblite_assets.pools.identities import item_rows, texts_of
+from mteblite_assets.pools.pool import Pool
+from mteblite_assets.pools.restriction import restrict
+from mteblite_assets.pools.task_data import TaskData, TaskDescription
+from mteblite_assets.pools.text_hashes import hashes_by_item, with_texts, without_texts
+
+LABELLED = frozenset({"Classification", "Clustering"})
+"""Types whose strata are labels of the data set, which are not ours to give away."""
+
+
+@dataclass(frozen=True)
+class ReleasedTask:
+    """A task as a release holds it.
+
+    Attributes:
+        description: the task as mteb defines it, with the revision of its data; a user's own data
+            have no path.
+        fitted: selection, item parameters and calibration.
+        pool: the pool cut to the selection, without texts.
+        pool_hash: of the whole pool that the selection was drawn from.
+    """
+
+    description: TaskDescription
+    fitted: FittedTask
+    pool: Pool
+    pool_hash: str
+
+    @property
+    def task(self) -> str:
+        """The task's name."""
+        return self.description.task
+
+
+def release_task(
+    description: TaskDescription, fitted: FittedTask, pool: Pool, pool_hash: str
+) -> ReleasedTask:
+    """Return a task as it can be given away.
+
+    Args:
+        description: what the task is.
+        fitted: the fitted task.
+        pool: its pool, with texts.
+        pool_hash: the pool's hash.
+
+    Raises:
+        ValueError: an item of the selection is not in the pool, or an id of the pool is a text.
+    """
+    cut = restrict(pool, fitted.selection["item_id"].tolist())
+    if description.task_type in LABELLED:
+        names = label_numbers([*fitted.items["stratum"], *cut.items["stratum"]])
+        fitted = replace(fitted, items=_renamed(fitted.items, names))
+        cut = replace(cut, items=_renamed(cut.items, names), frames=_renamed_labels(cut, names))
+    return ReleasedTask(replace(description, path=None), fitted, without_texts(cut), pool_hash)
+
+
+def rebuild_pool(released: ReleasedTask, data: TaskData) -> Pool:
+    """Return the pool of a released selection, texts included, from the task's data.
+
+    Equal to what `restrict` gives of the whole pool, but for the names of labels.
+
+    Raises:
+        ValueError: an item or a text of the selection is not in the data; names task, item and
+            revision.
+    """
+    there = item_rows(data)
+    revision = data.description.dataset_revision
+    items = released.fitted.selection["item_id"].tolist()
+    lost = [item for item in items if item not in there]
+    if lost:
+        raise ValueError(
+            f"{released.task}: item {lost[0]!r} is not in the data at revision {revision!r} "
+            f"({len(lost)} of {len(items)} selected items are missing): its text or gold value has "
+            "changed since the selection was released; load the revision it was made from, "
+            f"{released.description.dataset_revision!r}, or export a new release"
+        )
+    return with_texts(released.pool, texts_of(data, released.pool), revision)
+
+
+def items_table(released: ReleasedTask) -> pd.DataFrame:
+    """Return one row per selected item, in rank order, for people and other programs.
+
+    Columns: item_id, hf_subset, split, rank, weight, pool_weight, stratum, gold, response_model,
+    slope, intercept, residual_sd, n_models, text_sha256 (list: hashes of the item's own texts).
+    """
+    fitted = released.fitted
+    parameters = ["response_model", "slope", "intercept", "residual_sd", "n_models"]
+    table = fitted.selection[["item_id", "rank", "weight"]].merge(
+        fitted.items.drop(columns="pool_task", errors="ignore"), on="item_id", how="left"
+    )
+    known = [c for c in parameters if c in fitted.item_parameters.columns]
+    table = table.merge(fitted.item_parameters[["item_id", *known]], on="item_id", how="left")
+    hashes = hashes_by_item(released.pool)
+    table["text_sha256"] = [hashes[item] for item in table["item_id"]]
+    order = ["item_id", "hf_subset", "split", "rank", "weight", "pool_weight", "stratum", "gold"]
+    table = table.sort_values("rank", ignore_index=True)
+    return table.astype({"rank": "int64", "weight": float, "pool_weight": float, "gold": float})[
+        [*order, *known, "text_sha256"]
+    ]
+
+
+def label_numbers(strata: Sequence[str]) -> dict[str, str]:
+    """Return a neutral name per stratum: its labels' numbers, which sort as the labels do.
+
+    The order is kept because clusters and labels are counted in it, and sums of floats depend on
+    the order of their terms.
+    """
+    paths = {stratum: str(stratum).split(LEVEL_SEPARATOR) for stratum in set(strata)}
+    names = sorted({label for path in paths.values() for label in path})
+    width = len(str(max(len(names) - 1, 0)))
+    number = {name: f"label{rank:0{width}d}" for rank, name in enumerate(names)}
+    return {
+        stratum: LEVEL_SEPARATOR.join(number[label] for label in path)
+        for stratum, path in paths.items()
+    }
+
+
+def _renamed(items: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
+    return items.assign(stratum=items["stratum"].map(names))
+
+
+def _renamed_labels(pool: Pool, names: dict[str, str]) -> dict[str, pd.DataFrame]:
+    """Frames of a clustering pool carry the labels a second time, as JSON."""
+    frames = dict(pool.frames)
+    if "documents" in frames and "labels" in frames["documents"].columns:
+        stratum = dict(zip(pool.items["item_id"], pool.items["stratum"], strict=True))
+        labels = [
+            json.dumps(names[stratum[item]].split(LEVEL_SEPARATOR))
+            for item in frames["documents"]["item_id"]
+        ]
+        frames["documents"] = frames["documents"].assign(labels=labels)
+    return frames

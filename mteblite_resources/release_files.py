@@ -1,0 +1,219 @@
+"""A release as a folder of files: written whole or not at all, checked when read, never changed.
+
+README.md  SELECTION.md  release.json  checksums.sha256
+calibrations.parquet  intervals.parquet  joint.json (where there is a joint calibration)
+tasks/<task>/items.parquet  tasks/<task>/fitted.json  tasks/<task>/pool/*
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mteblite_assets.lite_scores.release import release_json
+from mteblite_assets.lite_scores.releases.release_card import card
+from mteblite_assets.lite_scores.releases.released_task import ReleasedTask, items_table
+from mteblite_assets.lite_scores.releases.suite_release import SuiteRelease, task_folders
+from mteblite_assets.pools.pool import Pool
+
+MANIFEST = "release.json"
+CHECKSUMS = "checksums.sha256"
+
+
+class ReleaseError(ValueError):
+    """A folder that is no release, is damaged, or holds another one."""
+
+
+def write_release(release: SuiteRelease, folder: Path) -> bool:
+    """Write a release; the folder appears complete or not at all, and is never changed later.
+
+    Args:
+        release: the release.
+        folder: absent or empty, or holding this release already.
+
+    Returns:
+        Whether it was written; False: it is there already.
+
+    Raises:
+        ReleaseError: the folder holds something else, or this release with damaged files.
+        OSError: the disk is full, or the folder cannot be written; nothing is left behind.
+    """
+    if holds_release(folder, release.content_hash, release.version):
+        return False
+    with _appearing(folder) as scratch:
+        _write_files(release, scratch)
+    return True
+
+
+def copy_release(source: Path, folder: Path) -> bool:
+    """Copy a release; otherwise as `write_release`."""
+    manifest = read_manifest(source)
+    if holds_release(folder, manifest["content_hash"], manifest["version"]):
+        return False
+    check_files(source)
+    with _appearing(folder) as scratch:
+        shutil.copytree(source, scratch, dirs_exist_ok=True)
+    return True
+
+
+def holds_release(folder: Path, content_hash: str, version: str) -> bool:
+    """Say whether a folder holds this release; False = it is absent or empty.
+
+    Raises:
+        ReleaseError: it holds something else, or this release with damaged files.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ReleaseError(f"{folder} is a file; expected a folder, or a place for a new one")
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return False
+    if not (folder / MANIFEST).is_file():
+        raise ReleaseError(
+            f"{folder} holds files that are no release: choose an empty or a new folder"
+        )
+    there = read_manifest(folder)
+    if there["content_hash"] != content_hash:
+        raise ReleaseError(
+            f"{folder} holds release {there['version']}, and this is {version}; a release is never "
+            "changed: choose another folder"
+        )
+    check_files(folder)
+    return True
+
+
+def read_release(folder: Path) -> SuiteRelease:
+    """Read a release, every file checked against its checksum.
+
+    Raises:
+        ReleaseError: no release, a format that this version does not know, a damaged file.
+    """
+    from mteblite_resources.release_reading import release_of
+
+    manifest = read_manifest(folder)
+    check_files(folder)
+    return release_of(folder, manifest)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Read `release.json`.
+
+    Raises:
+        ReleaseError: there is none, or it is of another format.
+    """
+    from mteblite_assets.lite_scores.releases.suite_release import FORMAT
+
+    if not folder.is_dir():
+        raise ReleaseError(f"no folder {folder}: expected one that `mteblite export` wrote")
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise ReleaseError(
+            f"{folder} is no release: it has no {MANIFEST}; expected a folder that "
+            "`mteblite export` wrote"
+        )
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ReleaseError(f"{path} is damaged: {error}") from error
+    found = manifest.get("format") if isinstance(manifest, dict) else None
+    if found != FORMAT:
+        raise ReleaseError(
+            f"{folder} is a release of format {found!r}; this version of mteblite reads {FORMAT}: "
+            "install the version that wrote it (see its README.md), or export it again"
+        )
+    return manifest
+
+
+def check_files(folder: Path) -> None:
+    """Compare every file with its checksum.
+
+    Raises:
+        ReleaseError: a file is missing, changed, or not listed.
+    """
+    listed = _checksums(folder)
+    there = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
+    lost = sorted(set(listed) - there)
+    changed = [n for n in sorted(set(listed) & there) if sha256_of(folder / n) != listed[n]]
+    if lost or changed:
+        problem = f"{lost[0]} is missing" if lost else f"{changed[0]} is not what was written"
+        raise ReleaseError(
+            f"{folder} is damaged: {problem} ({CHECKSUMS}): copy or export the release again"
+        )
+    if MANIFEST not in listed:
+        raise ReleaseError(f"{folder} is damaged: {CHECKSUMS} does not list {MANIFEST}")
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _checksums(folder: Path) -> dict[str, str]:
+    path = folder / CHECKSUMS
+    if not path.is_file():
+        raise ReleaseError(f"{folder} is damaged: {CHECKSUMS} is missing: export it again")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+
+
+@contextmanager
+def _appearing(folder: Path) -> Iterator[Path]:
+    """Fill a scratch folder beside the final one, then move it there in one step."""
+    folder = folder.absolute()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    scratch = folder.parent / f".{folder.name}.{uuid.uuid4().hex[:8]}"
+    scratch.mkdir()
+    try:
+        yield scratch
+        if folder.is_dir():
+            folder.rmdir()  # empty, or this fails: another process was faster
+        os.replace(scratch, folder)  # noqa: PTH105 - replaces nothing: the folder is gone
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _write_files(release: SuiteRelease, folder: Path) -> None:
+    folders = task_folders(t.task for t in release.tasks)
+    for task in release.tasks:
+        _write_task(task, folder / "tasks" / folders[task.task])
+    lines = pd.DataFrame([t.fitted.calibration_row() for t in release.tasks])
+    lines.to_parquet(folder / "calibrations.parquet", index=False)
+    intervals = pd.DataFrame(release.interval_records())
+    intervals.astype({"half_width": float}).to_parquet(folder / "intervals.parquet", index=False)
+    if release.joint is not None:
+        _write_text(folder / "joint.json", release.joint)
+    _write_text(folder / "README.md", card(release, folders))
+    _write_text(folder / "SELECTION.md", release.document)
+    _write_text(folder / MANIFEST, json.dumps(release.manifest(folders), indent=1, sort_keys=True))
+    names = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+    listed = "".join(f"{sha256_of(folder / name)}  {name}\n" for name in names)
+    _write_text(folder / CHECKSUMS, listed)
+
+
+def _write_task(task: ReleasedTask, folder: Path) -> None:
+    folder.mkdir(parents=True)
+    items_table(task).to_parquet(folder / "items.parquet", index=False)
+    _write_text(folder / "fitted.json", release_json(task.fitted))
+    _write_pool(task.pool, folder / "pool")
+
+
+def _write_pool(pool: Pool, folder: Path) -> None:
+    """Files that `Pool.load` reads, with hashes in the place of texts."""
+    folder.mkdir()
+    _write_text(folder / "meta.json", json.dumps(pool.meta, sort_keys=True, indent=1))
+    tables = {"texts": pool.texts, "items": pool.items}
+    tables |= {f"frame-{name}": frame for name, frame in pool.frames.items()}
+    for name, frame in tables.items():
+        frame.to_parquet(folder / f"{name}.parquet", index=False)
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")

@@ -1,0 +1,193 @@
+"""Makes a release from a home: its stored tables, its pools and the versions of what runs here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pandas as pd
+
+from mteblite_assets.lite_scores.release import fitted_from_json
+from mteblite_assets.lite_scores.releases.released_task import ReleasedTask, release_task
+from mteblite_assets.lite_scores.releases.selection_document import (
+    SelectionFacts,
+    selection_document,
+)
+from mteblite_assets.lite_scores.releases.suite_release import SuiteRelease
+from mteblite_assets.pools.task_data import TaskDescription
+from mteblite_assets.validation.bootstrap import bootstrap_intervals
+from mteblite_resources.release_files import write_release
+
+if TYPE_CHECKING:
+    from mteblite_assets.suites.catalog import Suite
+    from mteblite_resources.workbench import Workbench
+
+RELEASE_COLUMNS = [
+    "version", "number", "content_hash", "created_from", "variant", "mteb_version",
+    "mteblite_version", "n_tasks", "n_items",
+]  # fmt: skip
+"""Columns of `lite_scores.releases` beside the suite."""
+
+
+class Releases:
+    """Releases of one home: made from its tables, kept as folders, recorded in a table."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self._bench = bench
+
+    def make(
+        self, suite: Suite, created_from: str, tables: Mapping[str, pd.DataFrame]
+    ) -> SuiteRelease:
+        """Return the release of a suite as its tables are.
+
+        Args:
+            suite: the suite.
+            created_from: data version of the lite suite.
+            tables: rows of the suite by table name, those of the release asset's deps.
+
+        Raises:
+            ValueError: a task cannot be given away (its ids are texts).
+        """
+        return _make(self._bench, suite, created_from, tables)
+
+    def folder(self, suite: str, version: str) -> Path:
+        """Return where a release is kept."""
+        return self._bench.home.exports / suite / version
+
+    def keep(self, release: SuiteRelease) -> pd.DataFrame:
+        """Write a release into the exports; return all releases of the suite, oldest first.
+
+        One that is there already is left as it is. The rows of earlier releases come from the
+        published warehouse: they are a record, not an input.
+        """
+        write_release(release, self.folder(release.suite, release.version))
+        earlier = self.recorded(release.suite)
+        if release.version in set(earlier["version"]):
+            return earlier
+        new = pd.DataFrame([_record(release, len(earlier) + 1)], columns=RELEASE_COLUMNS)
+        return new if earlier.empty else pd.concat([earlier, new], ignore_index=True)
+
+    def recorded(self, suite: str) -> pd.DataFrame:
+        """Return the recorded releases of a suite (RELEASE_COLUMNS), oldest first."""
+        try:
+            return self._bench.warehouse.query(
+                "SELECT * EXCLUDE suite FROM lite_scores.releases WHERE suite = ? ORDER BY number",
+                [suite],
+            )[RELEASE_COLUMNS]
+        except (FileNotFoundError, duckdb.CatalogException):  # nothing published, or long ago
+            return pd.DataFrame(columns=RELEASE_COLUMNS)
+
+
+def _make(
+    bench: Workbench, suite: Suite, created_from: str, tables: Mapping[str, pd.DataFrame]
+) -> SuiteRelease:
+    lite = tables["lite_scores.lite_suites"].sort_values("task")
+    tasks = tuple(_task(bench, row, tables) for row in lite.to_dict("records"))
+    intervals = tables["lite_scores.lite_suite_intervals"].drop(columns="suite", errors="ignore")
+    variant, versions = str(lite["variant"].iloc[0]), _versions(tables)
+    document = selection_document(
+        _facts(suite, variant, created_from, versions, tasks, intervals, tables)
+    )
+    return SuiteRelease(
+        suite=suite.name,
+        variant=variant,
+        max_tokens=suite.file.max_tokens,
+        created_from=created_from,
+        versions=versions,
+        tasks=tasks,
+        intervals=intervals,
+        joint=_joint(tables),
+        document=document,
+    )
+
+
+def _record(release: SuiteRelease, number: int) -> dict[str, Any]:
+    return {
+        "version": release.version,
+        "number": number,
+        "content_hash": release.content_hash,
+        "created_from": release.created_from,
+        "variant": release.variant,
+        "mteb_version": release.versions["mteb"],
+        "mteblite_version": release.versions["mteblite"],
+        "n_tasks": len(release.tasks),
+        "n_items": release.n_items,
+    }
+
+
+def _task(bench: Workbench, row: Mapping[Any, Any], tables: Mapping[str, Any]) -> ReleasedTask:
+    resolved = tables["suites.resolved_tasks"].set_index("pool_task").loc[row["pool_task"]]
+    pool = bench.artifacts.pool(pd.DataFrame([row]), str(row["pool_task"]))
+    description = TaskDescription(
+        task=str(row["task"]),
+        task_type=str(row["task_type"]),
+        main_metric=str(resolved["main_metric"]),
+        splits=tuple(map(str, resolved["splits"])),
+        hf_subsets=tuple(map(str, resolved["hf_subsets"])),
+        dataset_revision=str(resolved["dataset_revision"] or ""),
+        source=str(resolved["source"]),
+        metrics=tuple(pool.meta.get("metrics", [])),
+    )
+    fitted = fitted_from_json(str(row["fitted"]))
+    return release_task(description, fitted, pool, str(row["pool_hash"]))
+
+
+def _facts(
+    suite: Suite,
+    variant: str,
+    created_from: str,
+    versions: dict[str, str],
+    tasks: tuple[ReleasedTask, ...],
+    intervals: pd.DataFrame,
+    tables: Mapping[str, pd.DataFrame],
+) -> SelectionFacts:
+    types = {t.task: t.description.task_type for t in tasks}
+    pools = tables["suites.suite_tasks"][["task", "pool_task"]]
+    stats = tables["pools.shared_pool_stats"].drop(columns="task").merge(pools, on="pool_task")
+    return SelectionFacts(
+        suite=suite.name,
+        description=suite.file.description,
+        variant=variant,
+        max_tokens=suite.file.max_tokens,
+        caps=suite.file.pool.model_dump(),
+        sources=list(suite.file.reference_scores),
+        created_from=created_from,
+        versions=versions,
+        tasks=tasks,
+        suite_tasks=tables["suites.suite_tasks"],
+        pool_stats=stats,
+        kept_models=tables["reference_scores.kept_models"],
+        metrics=tables["validation.validation_metrics"],
+        bootstrap=_bootstrap(variant, types, tables),
+        intervals=intervals,
+    )
+
+
+def _bootstrap(
+    variant: str, types: Mapping[str, str], tables: Mapping[str, pd.DataFrame]
+) -> pd.DataFrame:
+    """Intervals of the metrics: stored ones, else of the variants that the document shows."""
+    metrics = tables["validation.validation_metrics"]
+    if {"lower", "upper"} <= set(metrics.columns):
+        return metrics
+    predictions = tables["validation.lomo_predictions"]
+    shown = predictions["variant"].isin([variant, "pool/mean"]) & predictions["task"].isin(types)
+    return bootstrap_intervals(predictions[shown], types)
+
+
+def _joint(tables: Mapping[str, pd.DataFrame]) -> str | None:
+    joint = tables.get("lite_scores.lite_suite_joint")
+    return None if joint is None or joint.empty else str(joint["joint"].iloc[0])
+
+
+def _versions(tables: Mapping[str, pd.DataFrame]) -> dict[str, str]:
+    """Mteb as the suite froze it; mteblite as installed."""
+    try:
+        installed = version("mteblite")
+    except PackageNotFoundError:  # run from a checkout
+        installed = "unknown"
+    frozen = sorted(set(tables["suites.suite_tasks"]["mteb_version"].astype(str)))
+    return {"mteb": frozen[0] if frozen else "unknown", "mteblite": installed}

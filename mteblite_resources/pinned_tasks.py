@@ -1,0 +1,85 @@
+"""Tasks at the data revision that a release was made from, whatever the installed mteb pins now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mteblite_assets.pools.task_data import TaskDescription
+from mteblite_resources.mteb_tasks import MtebTasks
+
+if TYPE_CHECKING:
+    from mteb.abstasks.abstask import AbsTask
+
+
+@dataclass(frozen=True)
+class PinnedTasks(MtebTasks):
+    """Makes tasks of mteb at the revision described, which need not be the one mteb pins."""
+
+    def task(self, description: TaskDescription) -> AbsTask:
+        """Return a fresh mteb task object at the description's revision, not loaded."""
+        from mteblite_resources import task_lookup
+
+        if description.source != "mteb":
+            return super().task(description)
+        made = task_lookup.fresh_task(description.task)
+        if description.dataset_revision not in ("", task_lookup.revision_of(made)):
+            pinned = {**made.metadata.dataset, "revision": description.dataset_revision}
+            metadata = made.metadata.model_copy(update={"dataset": pinned})
+            # On the class: an object's own metadata is dropped when mteb unloads its data.
+            base = type(made)
+            made.__class__ = type(base.__name__, (base,), {"metadata": metadata})
+        return made.filter_eval_splits(list(description.splits)).filter_languages(
+            None, hf_subsets=list(description.hf_subsets)
+        )
+
+
+def located(description: TaskDescription, data: Mapping[str, Path]) -> TaskDescription:
+    """Return the description with where its data are on this machine.
+
+    Of a user's own data and of sample tasks the revision becomes that of the files here: whether
+    they still hold the released items is for `rebuild_pool` to see, text by text.
+
+    Args:
+        description: as released.
+        data: folders of the user's own data, by task.
+
+    Raises:
+        ValueError: own data without a folder, or a folder without the task's files.
+    """
+    from mteblite_resources import own_tasks, task_lookup
+
+    if description.source == "sample":
+        here = task_lookup.revision_of(task_lookup.fresh_task(description.task))
+        return replace(description, dataset_revision=here)
+    if description.source != "path":
+        return description
+    if description.task not in data:
+        raise ValueError(
+            f"{description.task} is somebody's own data, which a release does not hold: say where "
+            f"its files are with `--data {description.task}=FOLDER`"
+        )
+    return own_tasks.describe_own(
+        description.task,
+        description.task_type,
+        data[description.task],
+        description.splits,
+        None,
+        description.metrics,
+    )
+
+
+def check_data_names(descriptions: list[TaskDescription], data: Mapping[str, Path]) -> None:
+    """Refuse folders for tasks that are not own data of the release.
+
+    Raises:
+        ValueError: no such task, or one whose data mteb loads.
+    """
+    own = sorted(d.task for d in descriptions if d.source == "path")
+    for name in sorted(set(data) - set(own)):
+        raise ValueError(
+            f"--data {name}: the release has no own data of that name; it has "
+            f"{', '.join(own) or 'none'}"
+        )

@@ -65,18 +65,24 @@ class ResultsSourceResource(dg.ConfigurableResource):
         return Path(self.official_scores) if self.official_scores else None
 
 
+def default_encoders() -> EncodersResource:
+    """Return how models are run, as MTEBLITE_* environment variables say."""
+    environment = dg.EnvVar
+    return EncodersResource(
+        batch_size=_whole_number("MTEBLITE_BATCH_SIZE", 32),
+        device=environment("MTEBLITE_DEVICE").get_value(None),
+        dtype=environment("MTEBLITE_DTYPE").get_value(None),
+        backend=environment("MTEBLITE_BACKEND").get_value("torch") or "torch",
+    )
+
+
 def default_resources() -> dict[str, Any]:
     """Return the resources, configured by MTEBLITE_* environment variables."""
     environment = dg.EnvVar
     return {
         "warehouse": WarehouseResource(),
         "task_source": TaskSourceResource(),
-        "encoders": EncodersResource(
-            batch_size=_whole_number("MTEBLITE_BATCH_SIZE", 32),
-            device=environment("MTEBLITE_DEVICE").get_value(None),
-            dtype=environment("MTEBLITE_DTYPE").get_value(None),
-            backend=environment("MTEBLITE_BACKEND").get_value("torch") or "torch",
-        ),
+        "encoders": default_encoders(),
         "results_source": ResultsSourceResource(
             official_scores=environment("MTEBLITE_OFFICIAL_SCORES").get_value(None)
         ),

@@ -10,7 +10,10 @@ from typing import Any
 import click
 
 from mteblite_assets.cli import printing
-from mteblite_assets.cli.session import Session, UsageError
+from mteblite_assets.cli.exporting import export
+from mteblite_assets.cli.model_commands import models
+from mteblite_assets.cli.querying import sql
+from mteblite_assets.cli.session import Session
 from mteblite_assets.cli.terminal import set_up_terminal
 from mteblite_assets.graph.plan import Scope
 
@@ -109,75 +112,6 @@ def tasks(suite: str, refresh: bool, json_: bool) -> None:
     print_notes(notes_of(session, resolved))
 
 
-@cli.group(invoke_without_command=True)
-@click.option("--suite", help="Name of the suite.")
-@as_json
-@click.pass_context
-def models(context: click.Context, suite: str | None, json_: bool) -> None:
-    """List a suite's models, or `add` and `remove` one."""
-    if context.invoked_subcommand is not None:
-        return
-    if suite is None:
-        raise UsageError("`mteblite models` needs --suite NAME")
-    rows = [
-        {
-            "model": m.name,
-            "family": m.family,
-            "role": m.role,
-            "path": m.path,
-            "prompt_strategy": m.prompt_strategy,
-            "provenance": m.provenance,
-            "weights": m.has_weights,
-        }
-        for m in sorted(Session().suite(suite).models, key=lambda m: (m.role, m.name))
-    ]
-    printing.emit(rows, json_)
-
-
-@models.command("add")
-@click.argument("name")
-@suite_option
-@click.option("--family", help="Models that share weights or training; default: the name.")
-@click.option("--role", type=click.Choice(["reference", "candidate"]), help="Default: candidate.")
-@click.option("--path", help="Folder of a local sentence-transformers checkpoint.")
-@click.option("--revision", help="Revision on the hub.")
-@click.option("--normalize", is_flag=True, help="L2-normalise the vectors.")
-@click.option("--truncate-dim", type=int, help="Keep the first N dimensions, renormalised.")
-@click.option("--prompt", "prompts", multiple=True, help="KEY=TEXT, e.g. query='query: '.")
-@click.option(
-    "--prompt-strategy",
-    type=click.Choice(["task", "category", "none"]),
-    help="Use only prompts of single tasks, only of task types and query/document, or none.",
-)
-@click.option(
-    "--provenance",
-    type=click.Choice(["self_reported", "partly_self_reported"]),
-    help="Its full scores were (partly) measured by its authors; reports mark them.",
-)
-@click.option("--trust-remote-code", is_flag=True, help="Let the model run its own Python code.")
-def models_add(name: str, suite: str, **options: Any) -> None:
-    """Register a model with a suite; it is scored at the next materialize.
-
-    A model that the suite file lists keeps its family, role and other options where none are
-    given: `--path FOLDER` alone gives a listed private checkpoint its weights.
-    """
-    from mteblite_assets.cli.registering import add_model
-
-    model = add_model(Session(), suite, name, **options)
-    click.echo(f"{model.name}: {model.role} of suite {suite}, family {model.family}")
-
-
-@models.command("remove")
-@click.argument("name")
-@suite_option
-def models_remove(name: str, suite: str) -> None:
-    """Take a model out of a suite; what was computed for it stays in the store."""
-    from mteblite_assets.cli.registering import remove_model
-
-    remove_model(Session(), suite, name)
-    click.echo(f"{name}: no longer in suite {suite}")
-
-
 @cli.command()
 @scope_options
 @as_json
@@ -233,34 +167,25 @@ def status(suite: str, json_: bool) -> None:
 
 @cli.command()
 @click.argument("model")
-@suite_option
+@click.option("--suite", help="Name of the suite.")
+@click.option("--release", help="Folder that `export` wrote; needs no home and no suite.")
 @click.option("--family", help="Family to register it under; default: its name.")
 @click.option("--against", help="Another model: print MODEL minus this one on shared items.")
+@click.option("--data", multiple=True, help="TASK=FOLDER: your own data of a release (repeatable).")
 @as_json
-def score(model: str, suite: str, family: str | None, against: str | None, json_: bool) -> None:
+def score(
+    model: str, suite: str | None, release: str | None, family: str | None, against: str | None,
+    data: tuple[str, ...], json_: bool,
+) -> None:  # fmt: skip
     """Score MODEL (hub name, folder or registered name) on the lite selection only."""
+    from mteblite_assets.cli.release_scoring import check_options, score_from_release
     from mteblite_assets.cli.scoring import score_model
 
+    check_options(suite, release, family, against, data)
+    if release is not None:
+        _exit(score_from_release(model, release, data, as_json=json_, say=_say))
     session = Session()
-    _exit(score_model(session, model, suite, family, against=against, as_json=json_, say=_say))
-
-
-@cli.command()
-@click.argument("query")
-@as_json
-def sql(query: str, json_: bool) -> None:
-    """Run read-only SQL over the warehouse."""
-    import duckdb
-
-    session = Session()
-    try:
-        frame = session.bench.warehouse.query(query)
-    except FileNotFoundError as error:
-        raise UsageError(str(error)) from error
-    except duckdb.Error as error:
-        reason = "\n".join(line for line in str(error).splitlines() if line.strip())
-        raise UsageError(f"the warehouse refused the query: {reason}") from error
-    printing.emit_frame(frame, json_)
+    _exit(score_model(session, model, str(suite), family, against=against, as_json=json_, say=_say))
 
 
 @cli.command()
@@ -295,6 +220,11 @@ def dev(port: int, host: str) -> None:
     from mteblite_assets.cli.serving import serve
 
     _exit(serve(Session(), host, port))
+
+
+cli.add_command(export)
+cli.add_command(models)
+cli.add_command(sql)
 
 
 def main() -> None:

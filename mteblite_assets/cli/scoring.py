@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -14,6 +12,7 @@ from mteblite_assets.cli import printing
 from mteblite_assets.cli.comparing import compare, print_comparison
 from mteblite_assets.cli.materializing import Report, materialize
 from mteblite_assets.cli.registering import add_model
+from mteblite_assets.cli.score_printing import print_scores
 from mteblite_assets.cli.session import Session, UsageError
 from mteblite_assets.graph.plan import Scope
 from mteblite_assets.suites.suite_file import SuiteModel
@@ -141,40 +140,4 @@ def _print(session: Session, name: str, suite: str, as_json: bool) -> None:
     level = float(query(LEVELS, [suite])["level"].iloc[0])
     total.pop("type_means")
     total["level"] = level
-    if as_json:
-        value: dict[str, Any] = {"suite": suite, "model": name, **total}
-        value = {k: printing.plain(v) for k, v in value.items()}
-        value["tasks"] = [{k: printing.plain(v) for k, v in t.items()} for t in tasks]
-        value["types"] = [{k: printing.plain(v) for k, v in t.items()} for t in types]
-        click.echo(json.dumps(value))
-        return
-    title = f"Predicted full scores of {name} on suite {suite} (points)"
-    printing.print_table(_points(tasks), title)
-    printing.print_table(_points(types), "By task type")
-    summary = [
-        {"target": "mean", "predicted": total["mean"], "lower": total["mean_lower"],
-         "upper": total["mean_upper"]},
-        {"target": "macro mean", "predicted": total["macro_mean"], "lower": total["macro_lower"],
-         "upper": total["macro_upper"]},
-    ]  # fmt: skip
-    printing.print_table(_points(summary), "Whole suite")
-    for task in (t["task"] for t in tasks if not t["observed"]):
-        click.echo(f"warning: {task} could not be scored; it is predicted from the other tasks")
-    if total["out_of_range"]:
-        click.echo("warning: the macro mean lies beyond every reference model's")
-    flagged = [t["task"] for t in tasks if t["out_of_range"]]
-    if flagged:
-        click.echo(
-            f"warning: beyond every reference model on {', '.join(flagged)}; "
-            "predictions there extrapolate"
-        )
-    click.echo(
-        f"{total['n_texts']} texts, {total['n_encoded']} of them encoded now, "
-        f"{total['seconds']:.1f} s; {level:.0%} intervals: {total['interval_method']}"
-    )
-
-
-def _points(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Scores and interval ends as people read them: times 100."""
-    scores = ("predicted", "lower", "upper")
-    return [{k: round(v * 100, 2) if k in scores else v for k, v in r.items()} for r in rows]
+    print_scores({"suite": suite, "model": name}, tasks, types, total, as_json=as_json)

@@ -150,12 +150,12 @@ class Session:
             raise_on_error=False,
         )
 
-    def execute_partition(self, asset: str, key: str) -> Any:
-        """Run one partition of one asset."""
+    def execute_partition(self, asset: str, key: str, *, force: bool = False) -> Any:
+        """Run one partition of one asset; with `force` also one that is fresh."""
         import dagster
 
         return self._asset_job().execute_in_process(
-            run_config=QUIET,
+            run_config={**QUIET, "ops": {asset: {"config": {"force": force}}}},
             instance=self.instance,
             asset_selection=[dagster.AssetKey(asset)],
             partition_key=key,

@@ -1,0 +1,117 @@
+"""Export a suite's lite selection: the `releases` asset makes it, this copies it out."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import click
+
+from mteblite_assets.cli.session import Session, UsageError
+from mteblite_assets.graph.plan import Scope
+
+ASSET = "releases"
+
+
+@click.command()
+@click.option("--suite", required=True, help="Name of the suite.")
+@click.option("--out", required=True, help="Folder to write; absent or empty.")
+@click.option("--json", "json_", is_flag=True, help="Print JSON instead of text.")
+def export(suite: str, out: str, json_: bool) -> None:
+    """Write the lite suite as a data set folder that scores models anywhere."""
+    export_suite(Session(), suite, Path(out), as_json=json_)
+
+
+def export_suite(session: Session, suite: str, out: Path, *, as_json: bool) -> None:
+    """Export the lite suite as it is stored now, and say what was written where.
+
+    Args:
+        session: the home.
+        suite: the suite's name.
+        out: an absent or empty folder, or one that holds this release already.
+        as_json: print JSON.
+
+    Raises:
+        UsageError: the suite has no lite selection yet.
+        ReleaseError: the folder holds something else.
+        RunError: the release could not be made.
+    """
+    from mteblite_resources.release_files import copy_release, read_manifest
+
+    _require_lite_suite(session, suite)
+    session.resolve(suite)
+    _warn_if_stale(session, suite)
+    logging.getLogger("mteblite.progress").info("== exporting suite %s", suite)
+    # Forced: it costs little, and restores a release whose folder was deleted.
+    session.execute_partition(ASSET, suite, force=True)
+    source = session.bench.releases.folder(suite, _made_version(session, suite))
+    manifest = read_manifest(source)
+    written = copy_release(source, out)
+    if as_json:
+        named = ("suite", "version", "content_hash", "created_from", "variant", "n_items")
+        facts = {name: manifest[name] for name in named}
+        click.echo(json.dumps({**facts, "out": str(out), "written": written}))
+        return
+    click.echo(
+        f"release {manifest['version']}: {manifest['n_items']} items of "
+        f"{len(manifest['tasks'])} tasks "
+        + (f"in {out}" if written else f"is in {out} already; nothing was changed")
+    )
+    if written:
+        click.echo(f"score a model with it: mteblite score MODEL --release {out}")
+
+
+def _require_lite_suite(session: Session, suite: str) -> None:
+    session.suite(suite)
+    entry = _ledger_entry(session, "lite_suite", suite)
+    if entry is None or entry[0] != "ok":
+        reason = f" ({entry[1]})" if entry and entry[1] else ""
+        raise UsageError(
+            f"suite {suite!r} has no lite selection yet{reason}: run "
+            f"`mteblite materialize --suite {suite}`"
+        )
+
+
+def _warn_if_stale(session: Session, suite: str) -> None:
+    """A release is for good: whoever makes one of a suite that has moved on should know."""
+    from mteblite_assets.cli.materializing import dry_run
+
+    plan = dry_run(session, Scope(suite)).plans["lite_suite"]
+    if plan.run or plan.blocked:
+        reasons = ", ".join(plan.reasons.values())
+        click.echo(
+            f"warning: the lite suite is not up to date ({reasons}); it is exported as it is "
+            f"stored. `mteblite materialize --suite {suite}` brings it up to date",
+            err=True,
+        )
+
+
+def _made_version(session: Session, suite: str) -> str:
+    """Return the version that the run has just made."""
+    from mteblite_assets.cli.materializing import RunError
+
+    entry = _ledger_entry(session, ASSET, suite)
+    if entry is None or entry[0] != "ok":
+        reason = entry[1] if entry and entry[1] else "the run ended early"
+        raise RunError(f"suite {suite!r} could not be exported: {reason}")
+    recorded = session.bench.releases.recorded(suite)
+    made = recorded[recorded["content_hash"].map(_data_version) == entry[2]]
+    return str(made["version"].iloc[-1])
+
+
+def _data_version(content_hash: str) -> str:
+    from mteblite_assets.graph.content import text_version
+
+    return text_version(content_hash)
+
+
+def _ledger_entry(session: Session, asset: str, key: str) -> tuple[str, str, str] | None:
+    """Return (status, reason, data version) of a partition, or None."""
+    from mteblite_resources.warehouse import read_ledger
+
+    with session.bench.warehouse.session() as connection:
+        entry = read_ledger(connection).get((asset, key))
+    if entry is None:
+        return None
+    return str(entry["status"]), str(entry["reason"] or ""), str(entry["data_version"])

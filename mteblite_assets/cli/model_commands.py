@@ -1,0 +1,79 @@
+"""`mteblite models`: who is registered with a suite, and registering more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from mteblite_assets.cli import printing
+from mteblite_assets.cli.session import Session, UsageError
+
+
+@click.group(invoke_without_command=True)
+@click.option("--suite", help="Name of the suite.")
+@click.option("--json", "json_", is_flag=True, help="Print JSON instead of a table.")
+@click.pass_context
+def models(context: click.Context, suite: str | None, json_: bool) -> None:
+    """List a suite's models, or `add` and `remove` one."""
+    if context.invoked_subcommand is not None:
+        return
+    if suite is None:
+        raise UsageError("`mteblite models` needs --suite NAME")
+    rows = [
+        {
+            "model": m.name,
+            "family": m.family,
+            "role": m.role,
+            "path": m.path,
+            "prompt_strategy": m.prompt_strategy,
+            "provenance": m.provenance,
+            "weights": m.has_weights,
+        }
+        for m in sorted(Session().suite(suite).models, key=lambda m: (m.role, m.name))
+    ]
+    printing.emit(rows, json_)
+
+
+@models.command("add")
+@click.argument("name")
+@click.option("--suite", required=True, help="Name of the suite.")
+@click.option("--family", help="Models that share weights or training; default: the name.")
+@click.option("--role", type=click.Choice(["reference", "candidate"]), help="Default: candidate.")
+@click.option("--path", help="Folder of a local sentence-transformers checkpoint.")
+@click.option("--revision", help="Revision on the hub.")
+@click.option("--normalize", is_flag=True, help="L2-normalise the vectors.")
+@click.option("--truncate-dim", type=int, help="Keep the first N dimensions, renormalised.")
+@click.option("--prompt", "prompts", multiple=True, help="KEY=TEXT, e.g. query='query: '.")
+@click.option(
+    "--prompt-strategy",
+    type=click.Choice(["task", "category", "none"]),
+    help="Use only prompts of single tasks, only of task types and query/document, or none.",
+)
+@click.option(
+    "--provenance",
+    type=click.Choice(["self_reported", "partly_self_reported"]),
+    help="Its full scores were (partly) measured by its authors; reports mark them.",
+)
+@click.option("--trust-remote-code", is_flag=True, help="Let the model run its own Python code.")
+def models_add(name: str, suite: str, **options: Any) -> None:
+    """Register a model with a suite; it is scored at the next materialize.
+
+    A model that the suite file lists keeps its family, role and other options where none are
+    given: `--path FOLDER` alone gives a listed private checkpoint its weights.
+    """
+    from mteblite_assets.cli.registering import add_model
+
+    model = add_model(Session(), suite, name, **options)
+    click.echo(f"{model.name}: {model.role} of suite {suite}, family {model.family}")
+
+
+@models.command("remove")
+@click.argument("name")
+@click.option("--suite", required=True, help="Name of the suite.")
+def models_remove(name: str, suite: str) -> None:
+    """Take a model out of a suite; what was computed for it stays in the store."""
+    from mteblite_assets.cli.registering import remove_model
+
+    remove_model(Session(), suite, name)
+    click.echo(f"{name}: no longer in suite {suite}")

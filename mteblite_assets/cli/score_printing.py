@@ -1,0 +1,77 @@
+"""Lite scores of one model for the terminal and for scripts, wherever they came from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from mteblite_assets.cli import printing
+
+Row = Mapping[str, Any]
+
+
+def print_scores(
+    head: Row,
+    tasks: Sequence[Row],
+    types: Sequence[Row],
+    total: Row,
+    *,
+    as_json: bool,
+) -> None:
+    """Print predicted full scores with their intervals.
+
+    Args:
+        head: `model`, `suite`, and what else names the scores (JSON shows all of it).
+        tasks: task, task_type, predicted, lower, upper, n_items, out_of_range, observed,
+            interval_method.
+        types: task_type, predicted, lower, upper, out_of_range, interval_method.
+        total: mean and macro mean with their ends, out_of_range, interval_method, level of the
+            intervals, n_texts, n_encoded, seconds.
+        as_json: whether scripts read it.
+    """
+    if as_json:
+        value = {k: printing.plain(v) for k, v in {**head, **total}.items()}
+        value["tasks"] = [{k: printing.plain(v) for k, v in t.items()} for t in tasks]
+        value["types"] = [{k: printing.plain(v) for k, v in t.items()} for t in types]
+        click.echo(json.dumps(value))
+        return
+    title = f"Predicted full scores of {head['model']} on suite {head['suite']} (points)"
+    printing.print_table(_points(tasks), title)
+    printing.print_table(_points(types), "By task type")
+    summary = [
+        {
+            "target": name,
+            "predicted": total[key],
+            "lower": total[f"{ends}_lower"],
+            "upper": total[f"{ends}_upper"],
+        }
+        for name, key, ends in (("mean", "mean", "mean"), ("macro mean", "macro_mean", "macro"))
+    ]
+    printing.print_table(_points(summary), "Whole suite")
+    _warn(tasks, total)
+    click.echo(
+        f"{total['n_texts']} texts, {total['n_encoded']} of them encoded now, "
+        f"{total['seconds']:.1f} s; {total['level']:.0%} intervals: {total['interval_method']}"
+    )
+
+
+def _warn(tasks: Sequence[Row], total: Row) -> None:
+    for task in (t["task"] for t in tasks if not t["observed"]):
+        click.echo(f"warning: {task} could not be scored; it is predicted from the other tasks")
+    if total["out_of_range"]:
+        click.echo("warning: the macro mean lies beyond every reference model's")
+    flagged = [t["task"] for t in tasks if t["out_of_range"]]
+    if flagged:
+        click.echo(
+            f"warning: beyond every reference model on {', '.join(flagged)}; "
+            "predictions there extrapolate"
+        )
+
+
+def _points(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Scores and interval ends as people read them: times 100."""
+    scores = ("predicted", "lower", "upper")
+    return [{k: round(v * 100, 2) if k in scores else v for k, v in r.items()} for r in rows]

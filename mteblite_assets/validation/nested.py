@@ -71,7 +71,9 @@ def predict_nested(
     frame = predict_folds(evidences, choices, folds, settings, shared, progress)
     types = {e.task: e.task_type for e in evidences}
     is_inner = frame["fold"].str.contains(INNER_MARK, regex=False)
-    inner_rows = frame[is_inner].assign(outer=frame["fold"].str.partition(INNER_MARK)[0])
+    # Of all rows first: a column given to a frame without rows would bring its own.
+    outer_of = frame["fold"].str.partition(INNER_MARK)[0]
+    inner_rows = frame.assign(outer=outer_of)[is_inner]
     order = {str(choice): place for place, choice in enumerate(choices)}
     chosen = pd.DataFrame(
         [

@@ -181,6 +181,19 @@ def test_nested_predictions_are_those_of_the_chosen_variant():
         assert row.predicted == plain[by_fold[row.fold], row.model, row.task]
 
 
+@pytest.mark.parametrize("families", [3, 4])
+def test_nested_choice_with_too_few_families_for_inner_folds_takes_the_first_variant(families):
+    few = make_models(families)
+    evidences = [make_task(name, families=few, n_items=30) for name in "AB"]
+    settings = Settings({"A": 8, "B": 8}, 0, statistic=mean_statistic)
+    names = ["strat/mean/strat", "anchor/mean/strat"]
+    frame, chosen = predict_nested(evidences, names, settings, name="nested")
+    assert set(frame["task"]) == {"A", "B"}
+    assert len(chosen) == families
+    if families == 3:  # two training models of two families: none can be held out from the other
+        assert set(chosen["variant"]) == {"strat/mean/strat"}
+
+
 def test_nested_choice_does_not_see_the_held_out_family():
     evidences = suite()
     _, before = nested(evidences, CANDIDATES)

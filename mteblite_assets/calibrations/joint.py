@@ -39,6 +39,8 @@ class JointData:
         public_scores: (n_public, n_tasks) full scores of further models, of other families than
             those to be predicted; NaN = none.
         public_families: (n_public,) their families.
+        prior: mean and covariance of all these scores where they are fitted already: calibrations
+            of other estimates of the same models share them.
     """
 
     taught: np.ndarray
@@ -47,6 +49,7 @@ class JointData:
     weights: np.ndarray
     public_scores: np.ndarray
     public_families: tuple[str, ...]
+    prior: TaskCovariance | None = None
 
 
 @dataclass(frozen=True)
@@ -97,8 +100,7 @@ def fit_blup(data: JointData) -> Blup:
     Noise is the family-weighted mean square of cross-fitted estimate minus full score: sampling,
     and what the pool differs from the full task.
     """
-    scores = np.concatenate([data.scores, data.public_scores])
-    prior = fit_task_covariance(scores, (*data.families, *data.public_families))
+    prior = fit_prior(data)
     residual = data.taught - data.scores
     seen = np.isfinite(residual)
     mass = family_weights(data.families)[:, None] * seen
@@ -107,6 +109,14 @@ def fit_blup(data: JointData) -> Blup:
     with np.errstate(invalid="ignore", divide="ignore"):
         noise = np.where(total > 0, np.maximum(squares / total, MIN_NOISE), np.nan)
     return Blup(prior, noise)
+
+
+def fit_prior(data: JointData) -> TaskCovariance:
+    """Return mean and covariance of full scores over tasks, of training and public models."""
+    if data.prior is not None:
+        return data.prior
+    scores = np.concatenate([data.scores, data.public_scores])
+    return fit_task_covariance(scores, (*data.families, *data.public_families))
 
 
 def blup_layer(data: JointData, estimates: np.ndarray) -> JointPrediction:

@@ -15,6 +15,7 @@ from mteblite_assets.cli.session import Session
 from mteblite_assets.lite_scores.observing import observed_from_rows
 from mteblite_assets.lite_scores.pairing import Difference, paired_differences
 from mteblite_assets.lite_scores.release import fitted_from_json
+from mteblite_assets.suites.task_types import TaskTypes
 from mteblite_assets.validation.conformal import LEVEL
 
 RELEASED = "SELECT task, fitted FROM lite_scores.lite_suites WHERE suite = ? ORDER BY task"
@@ -40,7 +41,9 @@ def compare(session: Session, first: str, second: str, suite: str) -> dict[str, 
     shared = [t for t in fitted if all(t.task in o for o in observed)]
     stored = query(LEVELS, [suite])["level"].iloc[0]
     level = LEVEL if pd.isna(stored) else float(stored)
-    found = paired_differences(shared, *observed, level=level) if shared else {}
+    parts = {entry.task: entry.part_of for entry in session.suite(suite).tasks}
+    types = TaskTypes({t.task: t.task_type for t in shared}, parts)
+    found = paired_differences(shared, *observed, level=level, types=types) if shared else {}
     whole = _whole_targets(fitted, {t.task for t in shared})
     return {
         "suite": suite,

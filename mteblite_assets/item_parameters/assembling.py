@@ -23,7 +23,7 @@ def assemble_evidence(
     """Return the evidence of one suite task: kept models that have a full score and outcomes.
 
     Args:
-        task: row of `suites.suite_tasks` (task, task_type, kind).
+        task: row of `suites.suite_tasks` (task, task_type, kind, part_of).
         items: rows of `pools.shared_pool_items` of its pool.
         matrix: rows of `outcomes.outcome_matrix`: model, pool_score, outcomes, observations.
         full_scores: rows of `reference_scores.full_score_vectors`: model, main_score.
@@ -57,4 +57,10 @@ def assemble_evidence(
         full_scores=rows["main_score"].to_numpy(float),
         pool_scores=rows["pool_score"].to_numpy(float),
         observations=tuple(load(f) for f in rows["observations"]) if is_set else None,
+        part_of=_text(task.get("part_of")),
     )
+
+
+def _text(value: object) -> str:
+    """A text of the warehouse; rows of older versions have none."""
+    return value if isinstance(value, str) else ""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from mteblite_assets.suites.task_types import TaskTypes
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class TaskEvidence:
         full_scores: (n_models,) main score of the full task; NaN = none.
         pool_scores: (n_models,) main score on the pool.
         observations: per model the (n_items, d) array that set statistics need; None for per-item.
+        part_of: aggregate whose score is the mean over this task and its other parts, else "".
 
     Raises:
         ValueError: shapes disagree, or items or models are not sorted and unique.
@@ -42,6 +45,7 @@ class TaskEvidence:
     full_scores: np.ndarray
     pool_scores: np.ndarray
     observations: tuple[np.ndarray, ...] | None = None
+    part_of: str = ""
     _of_items: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -82,6 +86,7 @@ class TaskEvidence:
             observations=None
             if self.observations is None
             else tuple(self.observations[i] for i in rows),
+            part_of=self.part_of,
         )
         # The items are the same, and so is what follows from them.
         object.__setattr__(found, "_of_items", self._of_items)
@@ -95,3 +100,14 @@ class TaskEvidence:
         if name not in self._of_items:
             self._of_items[name] = make()
         return self._of_items[name]
+
+
+def types_of(evidences: Sequence[TaskEvidence]) -> TaskTypes:
+    """Return the types of some tasks with the aggregates that they are parts of.
+
+    Whatever weighs the tasks of a suite takes the types from here, so that the parts of an
+    aggregate count as one task everywhere.
+    """
+    return TaskTypes(
+        {e.task: e.task_type for e in evidences}, {e.task: e.part_of for e in evidences}
+    )

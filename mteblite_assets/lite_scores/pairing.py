@@ -46,6 +46,7 @@ def paired_differences(
     level: float = 0.9,
     draws: int = DRAWS,
     seed: int = 0,
+    types: Mapping[str, str] | None = None,
 ) -> dict[str, Difference]:
     """Return the differences of two models by target: `macro`, `mean`, `type:` and `task:`.
 
@@ -57,6 +58,7 @@ def paired_differences(
             is not in them.
         draws: bootstrap draws.
         seed: of the draws.
+        types: type of every task, see `TaskTypes`; None = as fitted, no task part of another.
 
     Raises:
         ValueError: a model lacks a task.
@@ -71,7 +73,7 @@ def paired_differences(
         a, b = (task.calibrated(o) for o in pair)
         values.append(a - b)
         drawn.append(_drawn(task, pair, draws, seed))
-    types = {t.task: t.task_type for t in tasks}
+    types = types or {t.task: t.task_type for t in tasks}
     found: dict[str, Difference] = {}
     for target, w in target_weights([t.task for t in tasks], types, with_types=True).items():
         value, spread = float(np.array(values) @ w), np.column_stack(drawn) @ w

@@ -13,6 +13,7 @@ from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_assets.reference_scores.pruning import prune_families
 from mteblite_assets.reference_scores.public_models import COLUMNS as SCORE_COLUMNS
+from mteblite_assets.suites.task_types import task_types
 from mteblite_resources.results_source import QuarantinedScore
 
 FULL_SCORE_COLUMNS = ["main_score", "source", "revision", "mteb_version", "seconds"]
@@ -187,7 +188,7 @@ def full_score_vectors(work: Work) -> Produced:
     grain=Grain.SUITE,
     deps=["suite_tasks", "roster", "full_score_vectors"],
     tables=["reference_scores.kept_models"],
-    code_version="1",
+    code_version="2",
     checks=[
         Check(
             "at_most_three_per_family",
@@ -207,7 +208,8 @@ def kept_models(work: Work) -> Produced:
     scores = work.rows("reference_scores.full_score_vectors").merge(tasks, on="pool_task")
     scores = scores[scores["model"].isin(members["model"])]
     families = dict(zip(members["model"], members["family"], strict=True))
-    rows = prune_families(scores[["model", "task", "main_score"]], families)
+    types = task_types(work.rows("suites.suite_tasks"))
+    rows = prune_families(scores[["model", "task", "main_score"]], families, task_types=types)
     kept = rows[rows["kept"]]
     return Produced(
         {"reference_scores.kept_models": rows},

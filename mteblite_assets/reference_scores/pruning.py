@@ -6,15 +6,22 @@ decide which items look informative. Rules: MTEB-lite method section 3 and `meth
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
+
+from mteblite_assets.suites.task_types import shares
 
 SCORE_DECIMALS = 12
 """Scores closer than this are tied, so that float noise never changes who is kept."""
 
 
 def prune_families(
-    full_scores: pd.DataFrame, families: dict[str, str], keep: int = 3
+    full_scores: pd.DataFrame,
+    families: dict[str, str],
+    keep: int = 3,
+    task_types: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
     """Say which reference models stay.
 
@@ -23,6 +30,7 @@ def prune_families(
         families: family of every model, also of models without a score.
         keep: models kept per family; of the sorted family the evenly spaced ones stay, so 3
             means worst, median (`(n - 1) // 2`) and best.
+        task_types: type of every task, see `TaskTypes`: parts of an aggregate count as one task.
 
     Returns:
         One row per model of `families`, sorted by name: `model`, `family`, `kept`, `score` (mean
@@ -38,7 +46,7 @@ def prune_families(
     rows: list[dict[str, object]] = []
     for family in sorted(set(families.values())):
         members = sorted(model for model, f in families.items() if f == family)
-        score = _shared_scores(scores.loc[members])
+        score = _shared_scores(scores.loc[members], task_types or {})
         stay = _spread(score.dropna(), keep)
         rows += [
             {
@@ -68,11 +76,13 @@ def _score_matrix(full_scores: pd.DataFrame, families: dict[str, str]) -> pd.Dat
     return matrix.reindex(sorted(families))
 
 
-def _shared_scores(scores: pd.DataFrame) -> pd.Series:
+def _shared_scores(scores: pd.DataFrame, types: Mapping[str, str]) -> pd.Series:
     """Mean over the tasks shared by all scored members; over own tasks where none is shared."""
     scored = scores.dropna(how="all").index
     shared = scores.loc[scored].dropna(axis=1)
-    means = (shared if shared.shape[1] else scores.loc[scored]).mean(axis=1)
+    used = shared if shared.shape[1] else scores.loc[scored]
+    mass = used.notna() * shares([str(task) for task in used.columns], types)
+    means = (used.fillna(0.0) * mass).sum(axis=1) / mass.sum(axis=1)
     return means.reindex(scores.index)
 
 

@@ -25,7 +25,7 @@ def _sharing_settings(context: SettingsContext) -> Any:
     grain=Grain.SUITE,
     deps=[*EVIDENCE, "pool_costs"],
     tables=["selections.allocations"],
-    code_version="1",
+    code_version="2",
     settings=_sharing_settings,
     checks=[
         Check(

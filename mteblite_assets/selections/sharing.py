@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.item_parameters.evidence import TaskEvidence, types_of
 from mteblite_assets.outcomes.scoring import set_statistic
 from mteblite_assets.seeds import generator
 from mteblite_assets.selections.budget import (
@@ -67,7 +67,7 @@ class Sharing:
     def _share(self, hidden: frozenset[str]) -> dict[str, int]:
         tasks = sorted(e.task for e in self.evidences)
         by_task = {e.task: e for e in self.evidences}
-        types = {e.task: e.task_type for e in self.evidences}
+        types = types_of(self.evidences)
         found = self.spreads(hidden)
         spread = np.array([found[t] for t in tasks])
         known = spread[np.isfinite(spread) & (spread > 0)]

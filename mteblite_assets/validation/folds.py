@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.item_parameters.evidence import TaskEvidence, types_of
+from mteblite_assets.suites.task_types import shares
 
 MIN_FRONTIER_FAMILIES = 5
 LOW_SHARE = 0.6
@@ -118,18 +119,22 @@ def make_folds(
 def mean_scores(evidences: Sequence[TaskEvidence]) -> dict[str, float]:
     """Return each model's mean full score, tasks standardised first so that they count alike.
 
-    Models may lack tasks; their mean is over those they have.
+    Models may lack tasks; their mean is over those they have. Parts of an aggregate count as one.
     """
-    found: dict[str, list[float]] = {}
-    for evidence in evidences:
+    sums: dict[str, float] = {}
+    masses: dict[str, float] = {}
+    weights = shares([e.task for e in evidences], types_of(evidences)).tolist()
+    for evidence, weight in zip(evidences, weights, strict=True):
         known = np.isfinite(evidence.full_scores)
         if not known.any():
             continue
         sd = float(evidence.full_scores[known].std()) or 1.0
         standard = (evidence.full_scores - evidence.full_scores[known].mean()) / sd
         for place in np.flatnonzero(known):
-            found.setdefault(evidence.models[place], []).append(float(standard[place]))
-    return {model: sum(values) / len(values) for model, values in found.items()}
+            model = evidence.models[place]
+            sums[model] = sums.get(model, 0.0) + weight * float(standard[place])
+            masses[model] = masses.get(model, 0.0) + weight
+    return {model: total / masses[model] for model, total in sums.items()}
 
 
 def family_by_model(evidences: Sequence[TaskEvidence]) -> dict[str, str]:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 
 from mteblite_assets.calibrations.estimator import legal_range
-from mteblite_assets.calibrations.joint import JOINT_LAYERS, JointData, JointLayer, JointPrediction
+from mteblite_assets.calibrations.joint import (
+    JOINT_LAYERS,
+    JointData,
+    JointLayer,
+    JointPrediction,
+    fit_prior,
+    macro_layer,
+)
+from mteblite_assets.calibrations.task_covariance import TaskCovariance
 from mteblite_assets.calibrations.variant import Variant
-from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.item_parameters.evidence import TaskEvidence, types_of
 from mteblite_assets.validation.cross_task import cross_task_layer
 from mteblite_assets.validation.folds import Fold, family_by_model
 from mteblite_assets.validation.refit import TaskRefits
@@ -60,6 +68,7 @@ class JointFolds:
     _starts: dict[tuple[str, str, str], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     _places: dict[str, np.ndarray] = field(default_factory=dict)
     _public: dict[tuple[str, ...], tuple[np.ndarray, tuple[str, ...]]] = field(default_factory=dict)
+    _priors: dict[tuple[str, ...], TaskCovariance] = field(default_factory=dict)
     predictions: dict[tuple[str, str], JointPrediction] = field(default_factory=dict)
     """(fold, variant) -> predictions of the fold's held-out models, in order of their names."""
 
@@ -89,11 +98,19 @@ class JointFolds:
     def training(self, fold: Fold, choice: Variant | Baseline) -> tuple[list[str], JointData]:
         """Return the tasks that a fold has training models for, and what these teach."""
         tasks = self._known_tasks(fold, choice)
+        place = [self._tasks.index(t) for t in tasks]
         # A model without any full score teaches nothing, and takes no weight from its family.
-        told = np.isfinite(self._scores).any(axis=1)
+        told = np.isfinite(self._scores[:, place]).any(axis=1)
         train = np.array([fold.trains(m) for m in self._models]) & told
         taught = np.column_stack([self._starts[fold.name, _body(choice), t][1] for t in tasks])
-        return tasks, self._data(fold, tasks, train, taught[train])
+        data = self._data(fold, tasks, train, taught[train])
+        if _layer(choice) is macro_layer:
+            return tasks, data
+        # Variants of a fold differ in `taught` alone: they share the prior.
+        key = (fold.name, *tasks)
+        if key not in self._priors:
+            self._priors[key] = fit_prior(data)
+        return tasks, replace(data, prior=self._priors[key])
 
     def held_out(
         self, fold: Fold, choice: Variant | Baseline
@@ -173,7 +190,7 @@ class JointFolds:
         self._families = family_by_model(self.evidences)
         self._models = sorted({m for e in self.evidences for m in e.models})
         self._tasks = sorted(e.task for e in self.evidences)
-        self._types = {e.task: e.task_type for e in self.evidences}
+        self._types = types_of(self.evidences)
         by_task = {e.task: dict(zip(e.models, e.full_scores, strict=True)) for e in self.evidences}
         self._scores = np.array(
             [[by_task[t].get(m, np.nan) for t in self._tasks] for m in self._models], dtype=float

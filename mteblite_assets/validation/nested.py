@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from mteblite_assets.calibrations.cross_fitting import inner_folds
-from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.item_parameters.evidence import TaskEvidence, types_of
+from mteblite_assets.suites.task_types import shares
 from mteblite_assets.validation.folds import NESTED, Fold, family_by_model, make_folds
 from mteblite_assets.validation.lomo import (
     Choice,
@@ -69,7 +70,7 @@ def predict_nested(
     folds = [*outer, *(inner for fold in outer for inner in _inner(fold, families))]
     shared = {} if refits is None else refits
     frame = predict_folds(evidences, choices, folds, settings, shared, progress)
-    types = {e.task: e.task_type for e in evidences}
+    types = types_of(evidences)
     is_inner = frame["fold"].str.contains(INNER_MARK, regex=False)
     # Of all rows first: a column given to a frame without rows would bring its own.
     outer_of = frame["fold"].str.partition(INNER_MARK)[0]
@@ -152,9 +153,10 @@ def _errors(rows: pd.DataFrame, types: Mapping[str, str]) -> dict[str, pd.Series
         error = np.abs(combine(predicted, weights) - combine(actual, weights))
         if not np.isfinite(error).any():
             gap = np.abs(predicted - actual)
-            count = np.isfinite(gap).sum(axis=1)
-            total = np.where(np.isfinite(gap), gap, 0.0).sum(axis=1)
-            error = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+            mass = np.isfinite(gap) * shares(tasks, types)
+            total = (np.where(np.isfinite(gap), gap, 0.0) * mass).sum(axis=1)
+            with np.errstate(invalid="ignore"):
+                error = total / mass.sum(axis=1)
         found[variant] = pd.Series(error, index=models).dropna()
     return found
 

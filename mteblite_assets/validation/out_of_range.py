@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.item_parameters.evidence import TaskEvidence, types_of
 from mteblite_assets.validation.folds import family_by_model, make_folds, mean_scores
 from mteblite_assets.validation.targets import combine, macro_weights
 
@@ -18,7 +18,7 @@ def training_ranges(evidences: Sequence[TaskEvidence], protocol: str) -> pd.Data
     Models that lack a task of the suite do not count.
     """
     tasks = sorted(e.task for e in evidences)
-    types = {e.task: e.task_type for e in evidences}
+    types = types_of(evidences)
     scores = {e.task: dict(zip(e.models, e.full_scores, strict=True)) for e in evidences}
     families = family_by_model(evidences)
     models = sorted(families)
@@ -48,7 +48,7 @@ def flag_metrics(
         variant, n_beyond, flagged (share of those beyond), n_inside, false_flags (share of those
         inside); NaN without such models.
     """
-    types = {e.task: e.task_type for e in evidences}
+    types = types_of(evidences)
     rows = predictions[predictions["protocol"] == protocol]
     return flags(rows, training_ranges(evidences, protocol), types)
 

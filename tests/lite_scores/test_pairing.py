@@ -12,6 +12,7 @@ from zoo import make_models, make_task, mean_statistic
 from mteblite_assets.calibrations.fitted_task import fit_task
 from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.lite_scores.pairing import paired_differences
+from mteblite_assets.suites.task_types import TaskTypes
 
 FAMILIES = make_models(14)
 TYPES = {"A": "Retrieval", "B": "Classification", "C": "STS"}
@@ -84,6 +85,17 @@ def test_order_turns_the_sign_and_slopes_scale(fitted):
     double = paired_differences(steep, better, worse)["macro"]
     assert double.value == pytest.approx(2 * there.value)
     assert double.upper - double.lower == pytest.approx(2 * (there.upper - there.lower))
+
+
+def test_parts_of_an_aggregate_count_as_one_task(fitted):
+    better, worse = observed(fitted, 0.03, 0.1, 5)
+    kinds = dict.fromkeys(TYPES, "Retrieval")
+    alike = [dataclasses.replace(f, task_type="Retrieval") for f in fitted if f.task != "C"]
+    alike.append(dataclasses.replace(fitted[2], task_type="STS"))
+    types = TaskTypes(kinds | {"C": "STS"}, {"A": "F", "C": "F"})
+    found = paired_differences(alike, better, worse, types=types)
+    a, b, c = (found[f"task:{t}"].value for t in "ABC")
+    assert found["mean"].value == pytest.approx(a / 4 + b / 2 + c / 4)
 
 
 def test_missing_tasks_are_named(fitted):

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from mteblite_assets.reference_scores.pruning import prune_families
+from mteblite_assets.suites.task_types import TaskTypes
 
 
 def scores(rows: dict[str, dict[str, float]]) -> pd.DataFrame:
@@ -49,6 +50,22 @@ def test_scores_are_compared_on_shared_tasks_only():
     table = prune_families(full, dict.fromkeys(["m0", "m1", "m2", "m3"], "f")).set_index("model")
     assert table.loc["m3", "score"] == pytest.approx(0.1)
     assert table.index[table["kept"]].tolist() == ["m0", "m2", "m3"]
+
+
+def test_parts_of_an_aggregate_count_as_one_task():
+    # Of equal weight, the three parts would put m0 last; as one task they leave it first.
+    rows = {"m0": 0.9, "m1": 0.6, "m2": 0.5, "m3": 0.4}
+    full = scores({
+        m: {"A": s, **dict.fromkeys(["F1", "F2", "F3"], 0.5 - 0.4 * s)} for m, s in rows.items()
+    })  # fmt: skip
+    families = dict.fromkeys(rows, "f")
+    names = ["A", "F1", "F2", "F3"]
+    types = TaskTypes(dict.fromkeys(names, "Retrieval"), dict.fromkeys(names[1:], "F"))
+    table = prune_families(full, families, keep=1, task_types=types).set_index("model")
+    assert table.index[table["kept"]].tolist() == ["m0"]
+    assert table.loc["m0", "score"] == pytest.approx((0.9 + 0.14) / 2)
+    apart = prune_families(full, families, keep=1).set_index("model")
+    assert apart.index[apart["kept"]].tolist() == ["m3"]
 
 
 def test_models_without_a_finite_score_are_not_kept_and_take_no_place():

@@ -9,6 +9,8 @@ from typing import Any
 import click
 
 from mteblite_assets.cli import printing
+from mteblite_assets.suites.means import means_in_order
+from mteblite_assets.suites.suite_file import HEADLINES
 
 Row = Mapping[str, Any]
 
@@ -24,7 +26,8 @@ def print_scores(
     """Print predicted full scores with their intervals.
 
     Args:
-        head: `model`, `suite`, and what else names the scores (JSON shows all of it).
+        head: `model`, `suite`, `headline` (the mean that the suite is known by, printed first),
+            and what else names the scores (JSON shows all of it).
         tasks: task, task_type, predicted, lower, upper, n_items, out_of_range, observed,
             interval_method.
         types: task_type, predicted, lower, upper, out_of_range, interval_method.
@@ -39,23 +42,27 @@ def print_scores(
         click.echo(json.dumps(value))
         return
     title = f"Predicted full scores of {head['model']} on suite {head['suite']} (points)"
-    printing.print_table(_points(tasks), title)
+    printing.print_table(_points(_means(total, str(head.get("headline", HEADLINES[0])))), title)
     printing.print_table(_points(types), "By task type")
-    summary = [
-        {
-            "target": name,
-            "predicted": total[key],
-            "lower": total[f"{ends}_lower"],
-            "upper": total[f"{ends}_upper"],
-        }
-        for name, key, ends in (("mean", "mean", "mean"), ("macro mean", "macro_mean", "macro"))
-    ]
-    printing.print_table(_points(summary), "Whole suite")
+    printing.print_table(_points(tasks), "By task")
     _warn(tasks, total)
     click.echo(
         f"{total['n_texts']} texts, {total['n_encoded']} of them encoded now, "
         f"{total['seconds']:.1f} s; {total['level']:.0%} intervals: {total['interval_method']}"
     )
+
+
+def _means(total: Row, headline: str) -> list[Row]:
+    """Both means of the suite, its headline first."""
+    return [
+        {
+            "target": name.replace("_", " "),
+            "predicted": total[name],
+            "lower": total[f"{name.removesuffix('_mean')}_lower"],
+            "upper": total[f"{name.removesuffix('_mean')}_upper"],
+        }
+        for name in means_in_order(headline)
+    ]
 
 
 def _warn(tasks: Sequence[Row], total: Row) -> None:

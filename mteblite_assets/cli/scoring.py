@@ -140,4 +140,5 @@ def _print(session: Session, name: str, suite: str, as_json: bool) -> None:
     level = float(query(LEVELS, [suite])["level"].iloc[0])
     total.pop("type_means")
     total["level"] = level
-    print_scores({"suite": suite, "model": name}, tasks, types, total, as_json=as_json)
+    head = {"suite": suite, "model": name, "headline": session.suite(suite).file.headline}
+    print_scores(head, tasks, types, total, as_json=as_json)

@@ -10,7 +10,19 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from mteblite_assets.suites.suite_file import HEADLINES
 from mteblite_assets.suites.task_types import shares
+
+
+def means_in_order(headline: str) -> tuple[str, ...]:
+    """Return the names of a suite's means (`macro_mean`, `mean`), its headline first.
+
+    Raises:
+        ValueError: the headline is no such mean.
+    """
+    if headline not in HEADLINES:
+        raise ValueError(f"headline {headline!r} is unknown; allowed: {', '.join(HEADLINES)}")
+    return (headline, *(name for name in HEADLINES if name != headline))
 
 
 def macro_weights(tasks: Sequence[str], task_types: Mapping[str, str]) -> np.ndarray:

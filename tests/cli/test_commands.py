@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import tiny_suite
 from tiny_suite import CANDIDATE, REFERENCES, SUITE, TASKS, command, run_json
 
+from mteblite_assets.cli.score_printing import print_scores
 from mteblite_assets.graph.stages import STAGE_NAMES
 
 
@@ -133,6 +135,26 @@ def test_score_for_people(home: Path) -> None:
     assert code == 0, err
     for text in ("Predicted full scores of", "By task type", "macro mean", "texts", "90%"):
         assert text in out
+    assert out.index("macro mean") < out.index("By task type") < out.index("TinySTS")
+
+
+@pytest.mark.parametrize(
+    ("headline", "order"),
+    [("mean", ["mean", "macro mean"]), ("macro_mean", ["macro mean", "mean"])],
+)
+def test_the_headline_of_the_suite_comes_first(
+    headline: str, order: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ends = {f"{m}_{e}": v for m in ("mean", "macro") for e, v in (("lower", 0.4), ("upper", 0.7))}
+    total = {"mean": 0.5, "macro_mean": 0.6, "out_of_range": False, "n_texts": 1, "n_encoded": 0,
+             "seconds": 0.0, "level": 0.9, "interval_method": "none", **ends}  # fmt: skip
+    head = {"model": "m", "suite": "s", "headline": headline}
+    print_scores(head, [], [], total, as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    means = [line for line in lines if "mean" in line]
+    assert [re.sub(r"[^a-z ].*", "", m.strip(" │|")).strip() for m in means] == order
+    print_scores(head, [], [], total, as_json=True)
+    assert json.loads(capsys.readouterr().out)["headline"] == headline
 
 
 def test_score_against_another_model(home: Path) -> None:

@@ -13,8 +13,14 @@ from mteblite_assets.calibrations.levels import ALL_CALIBRATIONS, JOINT
 from mteblite_assets.calibrations.registry import ESTIMATORS
 from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.selections.registry import SELECTORS
-from mteblite_assets.validation.folds import fold_members, frontier_folds, make_folds, mean_scores
-from mteblite_assets.validation.joint_folds import PublicScores
+from mteblite_assets.validation.folds import (
+    Fold,
+    fold_members,
+    frontier_folds,
+    make_folds,
+    mean_scores,
+)
+from mteblite_assets.validation.joint_folds import JointFolds, PublicScores
 from mteblite_assets.validation.lomo import Settings, predict_held_out
 from mteblite_assets.validation.nested import optimism, predict_nested
 from mteblite_assets.validation.refit import TaskRefits
@@ -231,3 +237,23 @@ def test_optimism_is_nested_minus_naive():
     assert row["naive_variant"] in CANDIDATES
     assert row["optimism"] == pytest.approx(row["nested_mae"] - row["naive_mae"])
     assert row["optimism"] > -0.002
+
+
+def test_a_model_without_a_score_in_a_folds_tasks_takes_no_weight_there():
+    """With f00 held out, one model knows B: the fold has no B, and who knows B alone no say."""
+    a, b = suite()[:2]
+    alone = "f01-m0"
+    few = np.array([m in ("f00-m0", alone) for m in b.models])
+    evidences = [a.only_models(np.array([m != alone for m in a.models])), b.only_models(few)]
+    variant = Variant.parse("anchor/mean/strat+blup")
+    joint = JointFolds(evidences, [variant])
+    folds = [Fold(f, frozenset(m for m in FAMILIES if m.startswith(f))) for f in ("f00", "f02")]
+    for evidence in evidences:
+        for fold in folds:
+            joint.add(TaskRefits(evidence, 12, 0, mean_statistic), fold, 2)
+    found = {fold.name: joint.training(fold, variant) for fold in folds}
+    assert found["f00"][0] == ["A"]
+    assert "f01" not in found["f00"][1].families
+    assert np.isfinite(found["f00"][1].scores).all()
+    assert found["f02"][0] == ["A", "B"]
+    assert "f01" in found["f02"][1].families

@@ -124,6 +124,11 @@ class ModelSpec:
         )
 
 
+def checkpoint_name(name: str) -> str:
+    """Return a model's name without its variant suffixes."""
+    return _split(name)[0]
+
+
 def check_model_name(name: str) -> None:
     """Check that a name can be a partition key, a folder name and a table value.
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import pandas as pd
 
 from mteblite_assets.pools.task_data import TaskDescription
-from mteblite_assets.reference_scores.public_models import public_families, usable
+from mteblite_assets.reference_scores.public_models import teaching_scores
 from mteblite_resources.home import Home
+from mteblite_resources.model_spec import checkpoint_name
 from mteblite_resources.mteb_registry import registry_facts
 from mteblite_resources.official_results import OfficialResults
 from mteblite_resources.result_folder import results_root
@@ -93,21 +94,20 @@ class ScoreSources:
             for path in sorted(folder.glob(f"*/{task}.json"))
         ]
 
+    def public_name(self, model: str) -> str:
+        """Return the name under which scores of a model's checkpoint are published now."""
+        return self.official.model_name(checkpoint_name(model))
+
     def public_scores(
         self, descriptions: Sequence[TaskDescription], families: Mapping[str, str]
     ) -> pd.DataFrame:
         """Return full scores of all public models: `model`, `family`, `task`, `main_score`.
 
-        Refused scores and outliers are left out: they would bend what joint calibrations learn
-        of how tasks go together. `public_table` makes of it what these take.
+        See `teaching_scores`; `public_table` makes of it what joint calibrations take.
 
         Args:
             descriptions: the tasks.
             families: the suite's families; fine-tunes of its models join them.
         """
-        found = usable(self.official.scores(descriptions))
-        found = found[found["noted"] == ""]
         parents = self.official.facts.model_parents
-        by_model = public_families(set(found["model"]), parents, families)
-        found = found.assign(family=found["model"].map(by_model))
-        return found[["model", "family", "task", "main_score"]].reset_index(drop=True)
+        return teaching_scores(self.official.scores(descriptions), parents, families)

@@ -52,6 +52,8 @@ class Declaration:
         stage: folder, Dagster group and schema.
         grain: what a partition is.
         deps: names of the assets it reads; nothing else can be read.
+        optional: deps that not every partition reads, with what says whether one does; to the
+            others such a dep has no rows, and what changes in it changes nothing.
         tables: tables it writes, the main one first.
         code_version: raise it when the same inputs give other rows.
         compute: makes one partition.
@@ -71,6 +73,7 @@ class Declaration:
     compute: Callable[[Work], Produced]
     settings: Callable[[SettingsContext], Any] | None = None
     checks: tuple[Check, ...] = ()
+    optional: Mapping[str, Callable[[SettingsContext], bool]] = field(default_factory=dict)
     on_request: bool = False
     unversioned: tuple[str, ...] = ("seconds", "n_encoded")
     kinds: tuple[str, ...] = ("duckdb", "python")
@@ -79,6 +82,10 @@ class Declaration:
     def description(self) -> str:
         """The compute function's docstring: the catalogue entry in the UI."""
         return (self.compute.__doc__ or "").strip()
+
+    def reads(self, dep: str, context: SettingsContext) -> bool:
+        """Say whether a partition reads a dep."""
+        return dep not in self.optional or self.optional[dep](context)
 
 
 _DECLARED: dict[str, Declaration] = {}
@@ -90,6 +97,7 @@ def stage_asset(
     tables: Sequence[str],
     code_version: str,
     deps: Sequence[str] = (),
+    optional: Mapping[str, Callable[[SettingsContext], bool]] | None = None,
     settings: Callable[[SettingsContext], Any] | None = None,
     checks: Sequence[Check] = (),
     on_request: bool = False,
@@ -102,14 +110,15 @@ def stage_asset(
     """
 
     def declare(compute: Callable[[Work], Produced]) -> Declaration:
-        missing = [d for d in deps if d not in _DECLARED]
+        missing = [d for d in (*deps, *(optional or ())) if d not in _DECLARED]
         if missing:
             raise ValueError(f"{compute.__name__} depends on {missing}, not declared above it")
         declaration = Declaration(
             name=compute.__name__,
             stage=compute.__module__.split(".")[1],
             grain=grain,
-            deps=tuple(deps),
+            deps=(*deps, *(optional or ())),
+            optional=dict(optional or {}),
             tables=tuple(tables),
             code_version=code_version,
             compute=compute,

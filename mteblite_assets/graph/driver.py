@@ -125,19 +125,23 @@ def _prepare(
         for key in keys:
             context = SettingsContext(columns_of(declaration.grain, key), catalog, bench)
             need = require_safely(declaration, context, key, ledger)
-            inputs = {} if need.blocked else _read_inputs(connection, declaration, key, catalog)
+            inputs = {} if need.blocked else _read_inputs(connection, declaration, key, context)
             entry = ledger.get((declaration.name, key))
             prepared.append(Prepared(key, need, entry, inputs))
     return prepared
 
 
 def _read_inputs(
-    connection: duckdb.DuckDBPyConnection, declaration: Declaration, key: str, catalog: Catalog
+    connection: duckdb.DuckDBPyConnection,
+    declaration: Declaration,
+    key: str,
+    context: SettingsContext,
 ) -> dict[str, pd.DataFrame]:
     inputs = {}
     for dep in declaration.deps:
         upstream = declarations()[dep]
-        keys = upstream_keys(upstream.grain, declaration.grain, key, catalog)
+        keys = upstream_keys(upstream.grain, declaration.grain, key, context.catalog)
+        keys = keys if declaration.reads(dep, context) else []
         columns = list(columns_of(upstream.grain, keys[0])) if keys else []
         wanted = pd.DataFrame([columns_of(upstream.grain, k) for k in keys], columns=columns)
         for table in upstream.tables:

@@ -65,6 +65,8 @@ def require(
     inputs: dict[str, str] = {}
     blocked = ""
     for dep in declaration.deps:
+        if not declaration.reads(dep, context):
+            continue
         upstream = declarations()[dep]
         keys = upstream_keys(upstream.grain, declaration.grain, key, context.catalog)
         if upstream.grain is Grain.SOURCE and not keys:
@@ -158,7 +160,7 @@ def plan_asset(
     for key in keys:
         own = SettingsContext(columns_of(declaration.grain, key), context.catalog, context.bench)
         need = require_safely(declaration, own, key, ledger)
-        pending = _pending_upstream(declaration, key, context.catalog, will_run or {})
+        pending = _pending_upstream(declaration, key, own, will_run or {})
         reason = why_stale(ledger.get((declaration.name, key)), need)
         if need.unreadable:
             plan.run.append(key)
@@ -190,13 +192,14 @@ def _model_in_scope(columns: Mapping[str, str], scope: Scope, models: Sequence[A
 
 
 def _pending_upstream(
-    declaration: Declaration, key: str, catalog: Catalog, will_run: Mapping[str, set[str]]
+    declaration: Declaration, key: str, context: SettingsContext, will_run: Mapping[str, set[str]]
 ) -> str:
     for dep in declaration.deps:
         running = will_run.get(dep)
-        if running and running & set(
-            upstream_keys(declarations()[dep].grain, declaration.grain, key, catalog)
-        ):
+        if not running or not declaration.reads(dep, context):
+            continue
+        above = declarations()[dep].grain
+        if running & set(upstream_keys(above, declaration.grain, key, context.catalog)):
             return dep
     return ""
 

@@ -19,8 +19,11 @@ from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of, evidences_of
-from mteblite_assets.item_parameters.evidence import TaskEvidence
-from mteblite_assets.lite_scores.intervals import interval_half_widths, with_reference_range
+from mteblite_assets.lite_scores.intervals import (
+    interval_half_widths,
+    reference_scores,
+    with_reference_range,
+)
 from mteblite_assets.lite_scores.joint_fitting import fit_release
 from mteblite_assets.lite_scores.joint_scores import JointRelease
 from mteblite_assets.lite_scores.model_scores import ModelScores, read_release, score_model
@@ -31,22 +34,25 @@ from mteblite_assets.suites.catalog import Suite
 from mteblite_assets.suites.task_types import TaskTypes
 from mteblite_assets.validation.assets import validation_settings
 from mteblite_assets.validation.conformal import LEVEL, check_level
+from mteblite_assets.validation.official_scores import official_settings, release_learns
 
 
 def _release_settings(context: SettingsContext) -> Any:
     file = context.suite.file
-    return str(Variant.chosen(file)), file.interval_level
+    official = official_settings(context, release_learns)
+    return str(Variant.chosen(file)), file.interval_level, *official
 
 
 @stage_asset(
     grain=Grain.SUITE,
     deps=[*EVIDENCE, "pool_costs", "item_parameters", "selected_items", "calibrations",
           "lomo_predictions"],
+    optional={"public_scores": release_learns},
     tables=[
         "lite_scores.lite_suites", "lite_scores.lite_suite_intervals",
         "lite_scores.lite_suite_joint",
     ],
-    code_version="2",
+    code_version="3",
     settings=_release_settings,
     checks=[
         Check(
@@ -73,7 +79,7 @@ def lite_suite(work: Work) -> Produced:
     if fitted and variant.calibration in JOINT:
         settings = validation_settings(work, evidences)
         released = [e for e in evidences if e.task in fitted]
-        joint = fit_release(released, variant, settings, _counts(work), level, _parts(work.suite))
+        joint = fit_release(released, variant, settings, _counts(work), level)
         fitted = {name: task for name, task in fitted.items() if name in joint[0]}
     if not fitted:
         raise ValueError(f"no task of suite {work.key['suite']} has a calibration yet")
@@ -83,7 +89,7 @@ def lite_suite(work: Work) -> Produced:
     )
     if file.interval_level is not None:
         check_level(level, int(widths["n_families"].max()))
-    widths = with_reference_range(widths, _reference_scores(evidences), types)
+    widths = with_reference_range(widths, reference_scores(evidences), types)
     rows = _released_rows(work, fitted, widths, str(variant))
     left_out = sorted(set(tasks["task"]) - set(fitted))
     by_target = widths.set_index("target")
@@ -134,15 +140,6 @@ def _counts(work: Work) -> dict[str, int]:
     """Items that were selected of each task."""
     return {str(k): int(v) for k, v in work.rows("selections.selected_items")["task"]
             .value_counts().items()}  # fmt: skip
-
-
-def _reference_scores(evidences: list[TaskEvidence]) -> pd.DataFrame:
-    """Full scores of the models that entered the fits."""
-    parts = [
-        pd.DataFrame({"model": list(e.models), "task": e.task, "main_score": e.full_scores})
-        for e in evidences
-    ]
-    return pd.concat(parts, ignore_index=True)
 
 
 def _fitted_tasks(work: Work, tasks: pd.DataFrame) -> list[FittedTask]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
+from mteblite_assets.item_parameters.evidence import TaskEvidence
 from mteblite_assets.validation.conformal import LEVEL, NONE, HalfWidth, half_width
 from mteblite_assets.validation.metrics import score_matrices
 from mteblite_assets.validation.targets import combine, target_weights
@@ -72,6 +73,15 @@ def _width(
     predicted, actual, folds = held_out
     residuals = combine(predicted, weights) - combine(actual, weights)
     return half_width(residuals, folds, level)
+
+
+def reference_scores(evidences: Sequence[TaskEvidence]) -> pd.DataFrame:
+    """Return full scores of the models that entered the fits: model, task, main_score."""
+    parts = [
+        pd.DataFrame({"model": list(e.models), "task": e.task, "main_score": e.full_scores})
+        for e in evidences
+    ]
+    return pd.concat(parts, ignore_index=True)
 
 
 def with_reference_range(

@@ -9,14 +9,13 @@ import numpy as np
 
 from mteblite_assets.calibrations.joint import Blup, fit_blup
 from mteblite_assets.calibrations.variant import Variant
-from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite_assets.item_parameters.evidence import TaskEvidence, types_of
 from mteblite_assets.lite_scores.joint_scores import (
     JointRelease,
     conformal_factors,
     joint_json,
 )
 from mteblite_assets.lite_scores.macro_release import fit_macro, macro_json
-from mteblite_assets.suites.task_types import TaskTypes
 from mteblite_assets.validation.conformal import LEVEL, HalfWidth
 from mteblite_assets.validation.folds import Fold, family_by_model, family_folds
 from mteblite_assets.validation.joint_folds import JointFolds
@@ -35,7 +34,6 @@ def fit_joint(
     *,
     refits: dict[str, TaskRefits] | None = None,
     level: float = LEVEL,
-    parts: Mapping[str, str] | None = None,
 ) -> JointRelease:
     """Fit the joint calibration that goes with the tasks that `fit_task` makes of the same variant.
 
@@ -45,7 +43,6 @@ def fit_joint(
         settings: K, seed, public scores.
         refits: pass the dict of the validation to share its work.
         level: coverage of the intervals.
-        parts: aggregate of the tasks that are part of one, see `TaskTypes`.
 
     Raises:
         ValueError: the variant has another calibration.
@@ -66,7 +63,7 @@ def fit_joint(
                 joint.add(task, fold, MIN_TRAINING_MODELS)
             task.forget_fits()
         tasks, data = joint.training(EVERYTHING, variant)
-        types = TaskTypes({e.task: e.task_type for e in evidences if e.task in tasks}, parts)
+        types = types_of([e for e in evidences if e.task in tasks])
         factors = _factors(joint, variant, folds[1:], tasks, types, level)
     return JointRelease(tuple(tasks), types, fit_blup(data), factors, level)
 
@@ -77,7 +74,6 @@ def fit_release(
     settings: Settings,
     k_by_task: Mapping[str, int],
     level: float = LEVEL,
-    parts: Mapping[str, str] | None = None,
 ) -> tuple[tuple[str, ...], str]:
     """Fit the calibration over all tasks that a variant asks for; return its tasks and its JSON.
 
@@ -87,7 +83,6 @@ def fit_release(
         settings: those of the validation.
         k_by_task: items that were selected of each task for the release.
         level: coverage of the intervals.
-        parts: aggregate of the tasks that are part of one, see `TaskTypes`.
 
     Raises:
         ValueError: the variant has no calibration over all tasks.
@@ -101,7 +96,7 @@ def fit_release(
 
     own = replace(settings, k_of_fold=counts)
     if variant.calibration == "blup":
-        release = fit_joint(evidences, variant, own, level=level, parts=parts)
+        release = fit_joint(evidences, variant, own, level=level)
         return release.tasks, joint_json(release)
     if variant.calibration != "macro":
         raise ValueError(f"{variant} has no calibration over all tasks to release")
@@ -114,8 +109,7 @@ def fit_release(
             task.k = own.k_for(EVERYTHING, evidence.task)
             joint.add(task, EVERYTHING, MIN_TRAINING_MODELS)
         tasks, data = joint.training(EVERYTHING, variant)
-    types = TaskTypes({e.task: e.task_type for e in evidences}, parts)
-    return tuple(tasks), macro_json(fit_macro(tuple(tasks), types, data))
+    return tuple(tasks), macro_json(fit_macro(tuple(tasks), types_of(evidences), data))
 
 
 def _factors(

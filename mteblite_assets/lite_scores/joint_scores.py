@@ -102,7 +102,8 @@ def conformal_factors(
 ) -> dict[str, HalfWidth]:
     """Return how many posterior standard deviations an interval must reach, by target.
 
-    Split conformal prediction of |error| / sd, one score per family; see `conformal.half_width`.
+    Hierarchical conformal prediction of |error| / sd: a family counts once, by all of its members;
+    see `conformal.half_width`.
 
     Args:
         errors: (n_models, n_targets) held-out predicted minus actual; NaN = unknown.

@@ -67,6 +67,25 @@ def usable(scores: pd.DataFrame) -> pd.DataFrame:
     return scores[np.isfinite(scores["main_score"].astype(float)) & (scores["refused"] == "")]
 
 
+def teaching_scores(
+    scores: pd.DataFrame, parents: Mapping[str, str], suite_families: Mapping[str, str]
+) -> pd.DataFrame:
+    """Return what joint calibrations may learn from: `model`, `family`, `task`, `main_score`.
+
+    Refused scores and outliers are left out: they would bend how tasks seem to go together.
+
+    Args:
+        scores: rows of `full_scores_of`.
+        parents: see `public_families`.
+        suite_families: the suite's families by public name; fine-tunes of its models join them.
+    """
+    found = usable(scores)
+    found = found[found["noted"] == ""]
+    by_model = public_families(set(found["model"]), parents, suite_families)
+    found = found.assign(family=found["model"].map(by_model))
+    return found[["model", "family", "task", "main_score"]].reset_index(drop=True)
+
+
 def public_families(
     models: Collection[str], parents: Mapping[str, str], suite_families: Mapping[str, str]
 ) -> dict[str, str]:

@@ -17,6 +17,11 @@ from mteblite_assets.suites.task_types import task_types
 from mteblite_assets.validation.fold_counts import counts_of_fold
 from mteblite_assets.validation.folds import family_by_model
 from mteblite_assets.validation.lomo import Settings
+from mteblite_assets.validation.official_scores import (
+    learns_from_official,
+    official_scores,
+    official_settings,
+)
 from mteblite_assets.validation.presets import Preset, find_preset
 from mteblite_assets.validation.public_scores import gather_public_scores
 from mteblite_assets.validation.published import published_metrics
@@ -28,7 +33,7 @@ def _settings(context: SettingsContext) -> Any:
     counts = {e.task: e.k for e in context.suite.tasks}
     return (
         str(Variant.chosen(file)), file.response_model, file.preset, file.validation.model_dump(),
-        counts, file.allocation, file.token_budget, file.pool.seed,
+        counts, file.allocation, file.token_budget, file.pool.seed, *official_settings(context),
     )  # fmt: skip
 
 
@@ -48,6 +53,7 @@ def validation_settings(work: Work, evidences: list[TaskEvidence]) -> Settings:
             work.rows("reference_scores.kept_models"),
             work.rows("reference_scores.full_score_vectors"),
             known,
+            official_scores(work),
         ),
         response_model=file.response_model,
         random_draws=file.validation.random_draws,
@@ -75,13 +81,14 @@ def _token_costs(work: Work, evidences: list[TaskEvidence]) -> dict[str, np.ndar
     # The calibrations are not read: each fold makes its own. They are named so that the graph
     # shows what is validated, and a change of method validates again.
     deps=[*EVIDENCE, "pool_costs", "calibrations"],
+    optional={"public_scores": learns_from_official},
     tables=[
         "validation.lomo_predictions",
         "validation.lomo_folds",
         "validation.fold_ranges",
         "validation.nested_choices",
     ],
-    code_version="2",
+    code_version="3",
     settings=_settings,
     checks=[
         Check(
@@ -106,7 +113,9 @@ def lomo_predictions(work: Work) -> Produced:
 
     For every family (and every single model, and for the best families by the lowest) items are
     fitted, selected and calibrated without it, then its models are predicted. The nested protocol
-    chooses the variant inside each fold, too. Baselines are random items and the whole pool.
+    chooses the variant inside each fold, too. Baselines are random items and the whole pool. Joint
+    calibrations learn how tasks go together from the official scores of public models, too, but not
+    from a held-out family's, nor its fine-tunes'.
     """
     file = work.suite.file
     evidences, left_out = evidences_of(work)

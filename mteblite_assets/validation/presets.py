@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -33,6 +34,7 @@ class Preset:
     variants: tuple[Variant, ...]
 
 
+@cache
 def packaged_presets() -> dict[str, Preset]:
     """Return the presets that come with mteblite, by name."""
     import yaml

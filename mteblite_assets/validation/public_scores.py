@@ -23,8 +23,8 @@ def gather_public_scores(
         members: model, family of the suite's reference models, pruned ones too.
         full_scores: pool_task, model, main_score.
         known: models with outcomes, which teach by themselves.
-        official: model, family, task, main_score of models outside the suite, e.g. official
-            results; rows of a model that the suite has are left out.
+        official: model, family, task, main_score of models outside the suite, e.g. of
+            `official_scores`; rows of a model that the suite has are left out.
 
     Raises:
         ValueError: a model has two scores of a task.

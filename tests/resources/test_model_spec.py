@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mteblite_resources.model_spec import ModelSpec, mteb_name, spec_from_argument
+from mteblite_resources.model_spec import ModelSpec, checkpoint_name, mteb_name, spec_from_argument
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,11 @@ def test_suffixes_make_variants_of_a_base(
     spec = ModelSpec(name, "f")
     assert (spec.base, spec.dim, spec.norm) == (base, dim, norm)
     assert spec.without_variant().variant == ""
+
+
+def test_variants_are_published_under_their_checkpoint() -> None:
+    for name in ("org/m", "org/m+norm", "org/m@dim=64", "org/m+task-prompts+norm"):
+        assert checkpoint_name(name) == "org/m"
 
 
 def test_fields_and_suffixes_mean_the_same_variant() -> None:

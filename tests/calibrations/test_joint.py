@@ -11,6 +11,8 @@ from mteblite_assets.calibrations.joint import JOINT_LAYERS, JointData, fit_blup
 from mteblite_assets.calibrations.linear import fit_inverse, fit_linear
 from mteblite_assets.calibrations.task_covariance import (
     MIN_UNIQUENESS,
+    _fill,
+    _patterns,
     fit_task_covariance,
     with_factors,
 )
@@ -146,6 +148,20 @@ def test_missing_scores_are_filled_by_their_relation_to_others():
         fit_task_covariance(
             np.where(np.arange(12) == 2, np.nan, scores), [str(i) for i in range(600)]
         )
+
+
+def test_what_is_filled_in_is_the_conditional_of_each_row():
+    rng = np.random.default_rng(8)
+    mean, covariance = rng.normal(size=5), random_covariance(rng, 5)
+    values, weights = rng.normal(size=(12, 5)), rng.random(12) + 0.5
+    values[rng.random(values.shape) < 0.4] = np.nan
+    values[:3] = [[1, np.nan, 2, np.nan, 3], [4, np.nan, 5, np.nan, 6], [np.nan] * 5]
+    seen = np.isfinite(values)
+    filled, doubt = _fill(values, _patterns(seen), weights, mean, covariance)
+    rows = [condition(row, np.zeros(5), mean, covariance) for row in values]
+    np.testing.assert_allclose(filled, np.where(seen, values, [r[0] for r in rows]))
+    expected = np.average([r[1] for r in rows], axis=0, weights=weights)
+    np.testing.assert_allclose(doubt, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])

@@ -55,7 +55,7 @@ def add_model(
             "prompts": _parse_prompts(prompts),
             **options,
         }
-        asked = {k: v for k, v in given.items() if v}
+        asked = {k: v for k, v in given.items() if v is not None and v is not False}
         model = SuiteModel(**{**before, **asked, "name": name, "family": family or name,
                               "role": role})  # fmt: skip
     except ValidationError as error:

@@ -140,4 +140,4 @@ def test_scope_narrows_to_task_model_and_stage(home, upkeep):
     only = tiny_suite.run_json(
         "materialize", "--suite", SUITE, "--stage", "selections", "--task", TASKS[1], "--force"
     )
-    assert ran(only) == {"selected_items": [f"{SUITE}/{TASKS[1]}"]}
+    assert ran(only) == {"allocations": [SUITE], "selected_items": [f"{SUITE}/{TASKS[1]}"]}

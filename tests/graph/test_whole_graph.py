@@ -47,8 +47,8 @@ def test_first_run_makes_every_partition_once(world):
     models, tasks = len(REFERENCES), len(TASKS)
     grid = ("embedding_stats", "item_outcomes", "full_scores")
     per_task = (
-        "resolved_tasks", "pool_items", "pool_costs", "outcome_matrix", "full_score_vectors",
-        "item_parameters", "selected_items", "calibrations",
+        "resolved_tasks", "pool_items", "pool_costs", "outcome_matrix", "public_scores",
+        "full_score_vectors", "item_parameters", "selected_items", "calibrations",
     )  # fmt: skip
     per_suite = (
         "suite_tasks", "roster", "kept_models", "allocations", "lomo_predictions",

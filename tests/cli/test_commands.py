@@ -61,7 +61,8 @@ def test_plan_says_why(home: Path) -> None:
     assert set(stage["reasons"]) == set(stage["run"])
     code, out, _ = command("plan", "--suite", SUITE, "--stage", "selections", "--force")
     assert code == 0
-    assert f"selected_items {SUITE}/TinySTS: forced" in out
+    assert f"allocations {SUITE}: forced" in out
+    assert f"selected_items {SUITE}/TinySTS: allocations will run" in out
     assert "4 partitions would run" in out
 
 

@@ -18,6 +18,7 @@ from mteblite_assets.lite_scores.releases.selection_document import (
 )
 from mteblite_assets.lite_scores.releases.suite_release import SuiteRelease
 from mteblite_assets.pools.task_data import TaskDescription
+from mteblite_assets.suites.task_types import task_types
 from mteblite_assets.validation.bootstrap import bootstrap_intervals
 from mteblite_resources.release_files import write_release
 
@@ -101,6 +102,8 @@ def _make(
         intervals=intervals,
         joint=_joint(tables),
         document=document,
+        headline=suite.file.headline,
+        parts={e.task: e.part_of for e in suite.tasks if e.part_of},
     )
 
 
@@ -144,7 +147,7 @@ def _facts(
     intervals: pd.DataFrame,
     tables: Mapping[str, pd.DataFrame],
 ) -> SelectionFacts:
-    types = {t.task: t.description.task_type for t in tasks}
+    types = task_types(tables["suites.suite_tasks"])
     pools = tables["suites.suite_tasks"][["task", "pool_task"]]
     stats = tables["pools.shared_pool_stats"].drop(columns="task").merge(pools, on="pool_task")
     return SelectionFacts(

@@ -34,6 +34,8 @@ def release_of(folder: Path, manifest: dict[str, Any]) -> SuiteRelease:
         intervals=pd.read_parquet(folder / "intervals.parquet"),
         joint=joint.read_text(encoding="utf-8") if joint.is_file() else None,
         document=(folder / "SELECTION.md").read_text(encoding="utf-8"),
+        headline=str(manifest["headline"]),
+        parts={str(e["task"]): str(e["part_of"]) for e in manifest["tasks"] if e["part_of"]},
     )
 
 

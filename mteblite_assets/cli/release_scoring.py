@@ -79,7 +79,7 @@ def score_from_release(
         )  # fmt: skip
     joint = None if release.joint is None else read_joint(release.joint)
     fitted = [t.fitted for t in release.tasks]
-    scores = score_model(fitted, observed.results, release.intervals, joint)
+    scores = score_model(fitted, observed.results, release.intervals, joint, release.task_types)
     total = {
         **scores.suite,
         "level": float(release.intervals["level"].max()),
@@ -87,7 +87,8 @@ def score_from_release(
         "n_encoded": observed.n_encoded,
         "seconds": time.perf_counter() - started,
     }
-    head = {"suite": release.suite, "release": release.version, "model": named.name}
+    head = {"suite": release.suite, "release": release.version, "model": named.name,
+            "headline": release.headline}  # fmt: skip
     scored = scores.tasks.assign(task_type=scores.tasks["task"].map(release.task_types))
     tasks, types = printing.records(scored[TASK_COLUMNS]), printing.records(scores.types)
     print_scores(head, tasks, types, total, as_json=as_json)

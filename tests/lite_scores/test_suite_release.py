@@ -34,6 +34,8 @@ def test_the_version_is_the_content(release: SuiteRelease) -> None:
         replace(release, document="other"),
         replace(release, joint="{}"),
         replace(release, max_tokens=256),
+        replace(release, headline="mean"),
+        replace(release, parts={"SmallSTS": "Whole"}),
         replace(release, versions={**release.versions, "mteb": "0"}),
         replace(release, intervals=release.intervals.assign(half_width=0.5)),
         replace(release, tasks=(replace(one, fitted=replace(one.fitted, selection=heavier)),

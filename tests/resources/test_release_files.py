@@ -19,6 +19,7 @@ from mteblite_assets.lite_scores.releases.released_task import rebuild_pool
 from mteblite_assets.lite_scores.releases.suite_release import SuiteRelease
 from mteblite_assets.pools.corpus import Corpus
 from mteblite_assets.pools.restriction import restrict
+from mteblite_assets.suites.task_types import shares
 from mteblite_resources import release_files
 from mteblite_resources.release_files import (
     ReleaseError,
@@ -61,6 +62,21 @@ def test_a_release_is_read_as_it_was_written(release: SuiteRelease, written: Pat
         np.testing.assert_array_equal(
             ours.fitted.item_parameters["slope"], theirs.fitted.item_parameters["slope"]
         )
+
+
+def test_parts_of_an_aggregate_and_the_headline_are_kept(
+    release: SuiteRelease, tmp_path: Path
+) -> None:
+    parts = {"SmallRetrieval": "Whole", "SmallReranking": "Whole"}
+    write_release(replace(release, headline="mean", parts=parts), tmp_path / "parts")
+    read = read_release(tmp_path / "parts")
+    assert read.headline == "mean"
+    assert read.task_types.parts == parts
+    weights = dict(
+        zip(read.task_types, shares(list(read.task_types), read.task_types), strict=True)
+    )
+    assert weights["SmallRetrieval"] == 0.5
+    assert weights["SmallSTS"] == 1.0
 
 
 @pytest.mark.parametrize("kind", TYPES)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,7 @@ import pandas as pd
 from mteblite_assets.lite_scores.release import release_json
 from mteblite_assets.lite_scores.releases.released_task import ReleasedTask
 from mteblite_assets.pools.task_data import task_kind
+from mteblite_assets.suites.task_types import TaskTypes
 
 FORMAT = 1
 """Raised when a release of this version cannot be read by earlier ones."""
@@ -42,6 +43,8 @@ class SuiteRelease:
         joint: the joint calibration of all tasks as JSON (`joint_scores.joint_json`); None where
             every task is calibrated by itself.
         document: SELECTION.md: what was selected, from what, and how well it predicts.
+        headline: the mean that the suite is known by.
+        parts: aggregate that a task is a part of, by task; its parts count as one task.
     """
 
     suite: str
@@ -53,11 +56,13 @@ class SuiteRelease:
     intervals: pd.DataFrame
     joint: str | None
     document: str
+    headline: str = "macro_mean"
+    parts: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def task_types(self) -> dict[str, str]:
-        """Type of every task."""
-        return {t.task: t.description.task_type for t in self.tasks}
+    def task_types(self) -> TaskTypes:
+        """Type of every task, and which of them count as one."""
+        return TaskTypes({t.task: t.description.task_type for t in self.tasks}, self.parts)
 
     @property
     def n_items(self) -> int:
@@ -77,6 +82,8 @@ class SuiteRelease:
             "intervals": self.interval_records(),
             "joint": self.joint,
             "document": self.document,
+            "headline": self.headline,
+            "parts": dict(self.parts),
             "tasks": [
                 {
                     "description": asdict(t.description),
@@ -117,6 +124,7 @@ class SuiteRelease:
             "content_hash": self.content_hash,
             "created_from": self.created_from,
             "variant": self.variant,
+            "headline": self.headline,
             "max_tokens": self.max_tokens,
             "versions": dict(self.versions),
             "n_items": self.n_items,
@@ -127,6 +135,7 @@ class SuiteRelease:
                     "n_items": len(t.fitted.selection),
                     "n_texts": len(t.pool.texts),
                     "pool_hash": t.pool_hash,
+                    "part_of": self.parts.get(t.task, ""),
                     **{
                         k: list(v) if isinstance(v, tuple) else v
                         for k, v in asdict(t.description).items()

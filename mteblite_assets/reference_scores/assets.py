@@ -57,9 +57,13 @@ def official_results(work: Work) -> Produced:
     return Produced({"reference_scores.result_sources": row}, facts, version=version)
 
 
+def _order(context: SettingsContext) -> tuple[str, ...]:
+    """Sources of full scores, best first; the same for all suites that share the pool."""
+    return tuple(context.catalog.suite(context.entry.suite).file.reference_scores)
+
+
 def _uses_official(context: SettingsContext) -> bool:
-    entries = context.catalog.entries_of_pool(context.key["pool_task"])
-    return any("official" in context.catalog.suite(e.suite).file.reference_scores for e in entries)
+    return "official" in _order(context)
 
 
 @stage_asset(
@@ -95,15 +99,9 @@ def public_scores(work: Work) -> Produced:
 
 
 def _settings(context: SettingsContext) -> Any:
-    suites = [
-        context.catalog.suite(e.suite)
-        for e in context.catalog.entries_of_pool(context.key["pool_task"])
-    ]
-    orders = sorted({tuple(s.file.reference_scores) for s in suites})
-    evidence = context.bench.score_sources.evidence(
-        context.model.name, context.entry.task, orders[0]
-    )
-    return model_settings(context), orders[0], evidence
+    order = _order(context)
+    evidence = context.bench.score_sources.evidence(context.model.name, context.entry.task, order)
+    return model_settings(context), order, evidence
 
 
 @stage_asset(
@@ -129,9 +127,8 @@ def full_scores(work: Work) -> Produced:
     vectors, keeps its result file and reads it back. A model without a score has no row, and
     does not enter the task; likewise one whose official score is in quarantine.
     """
-    order = work.catalog.suite(work.entry.suite).file.reference_scores
     try:
-        return _full_score(work, order)
+        return _full_score(work, list(_order(work)))
     except QuarantinedScore as error:
         rows = pd.DataFrame(columns=FULL_SCORE_COLUMNS)
         return Produced(

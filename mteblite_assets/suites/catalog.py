@@ -269,16 +269,22 @@ def suite_task_row(suite: Suite, entry: TaskEntry) -> dict[str, Any]:
 
 
 def _pool_digest(file: SuiteFile, request: SuiteTask, benchmark: str | None) -> str:
-    """Hash everything that a pool depends on, so that equal pools share a partition."""
+    """Hash everything that a pool and its full scores depend on: equal ones share a partition.
+
+    The sources of full scores are among them: a suite that runs mteb itself must not get, nor
+    give, the scores of one that takes official ones.
+    """
     asked = request.model_dump(exclude={"k"})
     if request.max_items is None:  # the suite's cap says it
         del asked["max_items"]
-    drawn_from = {
+    drawn_from: dict[str, Any] = {
         "pool": file.pool.model_dump(),
         "max_tokens": file.max_tokens,
         "benchmark": benchmark,
         "request": asked,
     }
+    if request.path is None:  # full scores of own data are always own runs
+        drawn_from["reference_scores"] = list(file.reference_scores)
     return _digest(drawn_from, 6)
 
 

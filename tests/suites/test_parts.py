@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mteblite_assets.graph.keys import Grain, upstream_keys
 from mteblite_assets.lite_scores.aggregation import aggregate
 from mteblite_assets.suites.catalog import Catalog
 from mteblite_assets.suites.suite_file import SuiteFileError
@@ -66,6 +67,25 @@ models: [{name: "package:wordllama-64", family: w}]
         assert entry.pool_task == whole.task(entry.task).pool_task
     assert [m.name for m in part.models] == ["package:wordllama-64"]
     assert (part.file.k, part.file.per_item) == (20, whole.file.per_item)
+
+
+def test_full_scores_of_other_sources_are_not_shared(tmp_path: Path) -> None:
+    part = """
+name: {}
+extends: eng-super
+only: [STS12]
+models: [{{name: "package:wordllama-64", family: w}}]
+reference_scores: [{}]
+"""
+    catalog = _catalog(
+        tmp_path, a=part.format("a", "run"), b=part.format("b", "run"), c=part.format("c", "local")
+    )
+    pools = [catalog.suite(name).task("STS12").pool_task for name in ("a", "b", "c", "eng-super")]
+    assert pools[0] == pools[1]
+    assert len(set(pools)) == 3
+    # With nothing official to wait for, whatever other suites of the home ask for.
+    assert upstream_keys(Grain.SOURCE, Grain.POOL_TASK, pools[0], catalog) == []
+    assert upstream_keys(Grain.SOURCE, Grain.POOL_TASK, pools[3], catalog) == ["official"]
 
 
 def test_a_part_of_a_suite_with_listed_tasks(tmp_path: Path) -> None:

@@ -126,5 +126,8 @@ def _walk(folder: str, prefix: str) -> Iterator[Entry]:
             if item.is_dir():
                 yield from _walk(item.path, f"{prefix}{item.name}/")
             else:
-                facts = item.stat()
+                try:
+                    facts = item.stat()
+                except FileNotFoundError:  # a link to nowhere: refused when it is opened
+                    facts = item.stat(follow_symlinks=False)
                 yield Entry(prefix + item.name, facts.st_size, facts.st_mtime_ns)

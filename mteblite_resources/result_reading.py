@@ -128,9 +128,22 @@ def read_result_file(path: Path | str, facts: RegistryFacts) -> ResultFile:
     # The old format, or a cell whose score stands under the name of its metric only.
     try:
         data = json.loads(text)
-    except ValueError as error:
+        found = read_result(data, facts)
+    except RefusedFile:
+        raise
+    except (ValueError, RecursionError) as error:
         raise RefusedFile(f"no JSON: {error}") from error
-    return read_result(data, facts)
+    return _storable(found)
+
+
+def _storable(found: ResultFile) -> ResultFile:
+    """JSON may hold half a surrogate pair, which no text column does."""
+    try:
+        texts = (found.task_name, found.mteb_version, found.dataset_revision)
+        "".join((*texts, *(f"{c.split}{c.hf_subset}" for c in found.cells))).encode()
+    except UnicodeEncodeError as error:
+        raise RefusedFile(f"no text: {error}") from error
+    return found
 
 
 # --- other processes -------------------------------------------------------------------------

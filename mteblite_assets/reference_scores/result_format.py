@@ -9,6 +9,7 @@ was renamed since, the score under the old name is taken and the cell says so.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -207,6 +208,6 @@ def _cell(split: str, subset: str, place: int, metrics: Mapping[str, Any], main:
 
 def _checked(split: str, subset: str, place: int, name: str, value: Any) -> Cell:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if number and math.isfinite(value):
+    if number and abs(value) <= sys.float_info.max:  # JSON's integers have no limit
         return Cell(split, subset, place, float(value))
-    return Cell(split, subset, place, None, refused=f"{name} is {value}: not a number")
+    return Cell(split, subset, place, None, refused=f"{name} is {str(value)[:40]}: not a number")

@@ -140,6 +140,12 @@ def test_scores_that_are_no_fractions_are_refused(
     assert one(world, "refused") == f"main score is {score}: not a fraction"
 
 
+def test_an_integer_beyond_all_floats_is_refused(world: Official, mirror: Path) -> None:
+    put(mirror, new_result(scores=subsets(default=10**400)))
+    world.ingest()
+    assert "not a number" in one(world, "refused")
+
+
 def test_negative_scores_are_taken_as_they_are(world: Official, mirror: Path) -> None:
     put(mirror, new_result(scores=subsets(default=-0.031)))
     world.ingest()
@@ -242,16 +248,21 @@ def test_strays_and_broken_files_are_refused_and_stop_nothing(
     (folder / "list.json").write_text("[1]")
     (folder / "other.json").write_text('{"a": 1}')
     (folder / "binary.json").write_bytes(b"\xff\xfe\x00")
+    (folder / "nowhere.json").symlink_to(folder / "gone.json")
+    (folder / "deep.json").write_text("[" * 100_000)
+    (folder / "half.json").write_text(json.dumps(new_result(scores=subsets(**{"\ud800": 0.5}))))
     found = world.ingest()
     assert world.cells() == {(MODEL, "T", "test", "default"): 0.5}
     files = world.table("ingested_files").set_index("path")["refused"]
     refused = {path.rpartition("/")[2]: reason for path, reason in files.items() if reason}
     assert set(refused) == {"cut.json", "run_settings.jsonl", "convert.py", "list.json",
-                            "other.json", "binary.json"}  # fmt: skip
+                            "other.json", "binary.json", "nowhere.json", "deep.json",
+                            "half.json"}  # fmt: skip
     assert refused["cut.json"].startswith("no JSON: ")
     assert refused["convert.py"] == "no result file: stray in the folder"
     assert refused["list.json"] == "a list, no result file of mteb"
-    assert found["n_refused_files"] == 6
+    assert found["n_refused_files"] == 9
+    assert world.ingest()["n_read"] == 0
 
 
 def test_the_pick_is_what_mteb_makes_of_the_same_folder(world: Official, mirror: Path) -> None:

@@ -169,7 +169,7 @@ def read_suite_file(path: Path, parents: Mapping[str, Path] | None = None) -> Su
 def _extended(path: Path, raw: dict[str, Any], parents: Mapping[str, Path]) -> dict[str, Any]:
     """The parent's keys under the child's own, without the tasks that `only` leaves out."""
     parent = raw["extends"]
-    if parent not in parents:
+    if not isinstance(parent, str) or parent not in parents:
         raise SuiteFileError(
             f"{path.name}: `extends`: there is no suite {parent!r} to extend; "
             f"{_hint(parent, sorted(parents))}"
@@ -183,7 +183,9 @@ def _extended(path: Path, raw: dict[str, Any], parents: Mapping[str, Path]) -> d
     only, tasks = merged.get("only"), merged.get("tasks")
     if not isinstance(only, list) or not isinstance(tasks, list):
         return merged
-    names = [t["task"] if isinstance(t, dict) else t for t in tasks]
+    names: list[Any] = [t.get("task") if isinstance(t, dict) else t for t in tasks]
+    if not all(isinstance(name, str) for name in [*names, *only]):
+        return merged  # the check of the whole file says what is wrong
     unknown = [n for n in only if n not in names]
     if unknown and "benchmark" not in merged:
         raise SuiteFileError(

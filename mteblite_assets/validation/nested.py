@@ -30,7 +30,8 @@ from mteblite_assets.validation.targets import combine, macro_weights
 
 CHOSEN = "chosen"
 """Variant name of nested predictions."""
-INNER_MARK = "|"
+INNER_MARK = "\x1f"
+"""Stands between an outer fold's name and an inner one's number; no family's name has it."""
 
 
 def predict_nested(

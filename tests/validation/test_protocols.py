@@ -200,6 +200,18 @@ def test_nested_choice_with_too_few_families_for_inner_folds_takes_the_first_var
         assert set(chosen["variant"]) == {"strat/mean/strat"}
 
 
+def test_nested_choice_takes_any_name_of_a_family():
+    evidences = suite()
+    barred = [
+        dataclasses.replace(e, families=tuple(f.replace("f0", "f0|") for f in e.families))
+        for e in evidences
+    ]
+    frame, chosen = nested(barred, CANDIDATES)
+    assert sorted(chosen["fold"]) == sorted({f for e in barred for f in e.families})
+    assert set(frame["model"]) == {m for e in barred for m in e.models}
+    assert chosen["inner_mae"].notna().all()
+
+
 def test_nested_choice_does_not_see_the_held_out_family():
     evidences = suite()
     _, before = nested(evidences, CANDIDATES)

@@ -113,6 +113,11 @@ class ModelSpec:
             return f"@dim={self.dim}"
         return "+norm" if self.norm else ""
 
+    @property
+    def deviation(self) -> str:
+        """What makes it another model than the one published: variant, or prompt strategy."""
+        return self.variant or self.strategy or ""
+
     def without_variant(self) -> ModelSpec:
         """Return the spec of the checkpoint itself."""
         return replace(

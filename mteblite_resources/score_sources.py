@@ -65,8 +65,9 @@ class ScoreSources:
         Args:
             names: usable sources; the first that has a score wins.
             description: the task.
-            variant: variant of the model (`+norm`, `@dim=...`), "" for the checkpoint itself. A
-                variant is a model of its own, of which nobody published scores.
+            variant: variant of the model (`+norm`, `@dim=...`, a prompt strategy), "" for the
+                checkpoint itself. A variant is a model of its own, of which nobody published
+                scores.
             public: official scores of public models on the task; None = those in the warehouse.
         """
         lookup = None

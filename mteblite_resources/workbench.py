@@ -272,7 +272,8 @@ class Workbench:
         if entry.request.path is not None and "run" not in order:
             order = [*order, "run"]  # of a user's own data nobody else has scores
         description = self.describe(entry)
-        chain = self.score_sources.chain(order, description, self.spec(model).variant, public)
+        deviation = self.spec(model).deviation
+        chain = self.score_sources.chain(order, description, deviation, public)
         encoder = self.encoder(model, max_tokens, progress)
         revision = encoder.result_revision
         try:

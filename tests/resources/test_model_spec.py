@@ -35,6 +35,13 @@ def test_variants_are_published_under_their_checkpoint() -> None:
         assert checkpoint_name(name) == "org/m"
 
 
+def test_a_prompt_strategy_is_no_model_that_somebody_published_scores_of() -> None:
+    assert ModelSpec("m", "f").deviation == ""
+    assert ModelSpec("m+norm", "f").deviation == "+norm"
+    named, given = ModelSpec("m+no-prompts", "f"), ModelSpec("m", "f", prompt_strategy="none")
+    assert named.deviation == given.deviation == "none"
+
+
 def test_fields_and_suffixes_mean_the_same_variant() -> None:
     named = ModelSpec("m@dim=64", "f")
     given = ModelSpec("m-64", "f", normalize=True, truncate_dim=64)

@@ -32,6 +32,8 @@ TRUE = {
     "r3": {"A1": 0.25, "A2": 0.4},  # B was never run in full
 }
 LITE = {"c1": {"A1": 0.9, "A2": 0.7, "B": 0.6}, "c2": {"A1": 0.1, "A2": 0.1, "B": math.nan}}
+ASKED_FOR = {"r2": {"A1": 0.99, "A2": 0.99, "B": 0.99}}
+"""Lite scores of a reference model, which somebody asked for."""
 METRICS = [
     (VARIANT, "mae", 0.02), (VARIANT, "kendall_tau", 0.8), (VARIANT, "pearson", 0.9),
     ("random/mean", "mae", 0.04), ("pool/mean", "mae", 0.01), ("pool/mean", "kendall_tau", None),
@@ -67,7 +69,7 @@ def suite_rows(suite: str) -> dict[str, list[dict[str, Any]]]:
         {"task": r["task"], "model": r["model"], "predicted": r["predicted"],
          "task_type": TYPES[r["task"]], "lower": r["predicted"] - 0.1,
          "upper": r["predicted"] + 0.1, "n_items": 5}
-        for r in long(LITE, "predicted")
+        for r in long(LITE | ASKED_FOR, "predicted")
     ]  # fmt: skip
     held_out = [
         {**r, "protocol": "family_lomo", "variant": variant, "fold": REFERENCES[r["model"]],
@@ -186,6 +188,14 @@ def test_means_of_lite_scores(leaderboard: pd.DataFrame) -> None:
     assert (row["prediction"], row["role"], row["family"]) == ("lite", "candidate", "new")
     assert row["predicted_macro_mean"] == pytest.approx((0.8 + 0.6) / 2)
     assert row["true_mean"] == pytest.approx((0.8 + 0.8 + 0.5) / 3)
+
+
+def test_a_reference_model_that_was_scored_keeps_its_held_out_prediction(
+    leaderboard: pd.DataFrame,
+) -> None:
+    assert leaderboard.index.is_unique
+    assert leaderboard.loc["r2", "prediction"] == "held_out"
+    assert leaderboard.loc["r2", "predicted_mean"] == pytest.approx((0.6 + 0.8 + 0.3) / 3)
 
 
 def test_parts_count_as_one_and_the_headline_ranks(home: Home) -> None:

@@ -1,5 +1,6 @@
 -- Predicted beside true scores. Candidates: their lite scores. Reference models: the prediction
--- of the fold that held their family out, by the suite's own variant.
+-- of the fold that held their family out, by the suite's own variant; a lite score that somebody
+-- asked for stands in its own table alone, because the selection has seen the model.
 with suite_tasks as (select * from {{ ref('stg_suite_tasks') }}),
 
 released as (
@@ -10,14 +11,19 @@ n_released as (
     select suite, count(*) as n_tasks from {{ ref('stg_lite_suites') }} group by suite
 ),
 
-task_predictions as (
-    select suite, model, task, predicted, 'lite' as prediction
-    from {{ ref('stg_task_scores') }}
-    union all
-    select p.suite, p.model, p.task, p.predicted, 'held_out' as prediction
+held_out as (
+    select p.suite, p.model, p.task, p.predicted
     from {{ ref('stg_lomo_predictions') }} as p
     inner join released as r on p.suite = r.suite and p.variant = r.variant
     where p.protocol = 'family_lomo'
+),
+
+task_predictions as (
+    select s.suite, s.model, s.task, s.predicted, 'lite' as prediction
+    from {{ ref('stg_task_scores') }} as s
+    anti join held_out as h on s.suite = h.suite and s.model = h.model
+    union all
+    select suite, model, task, predicted, 'held_out' as prediction from held_out
 ),
 
 tasks as (

@@ -65,7 +65,7 @@ def print_table(rows: Sequence[Mapping[str, Any]], title: str = "") -> None:
 
     if not rows:
         return
-    table = Table(title=title or None, title_justify="left", box=None, header_style="bold")
+    table = Table(box=None, header_style="bold")
     for name in rows[0]:
         number = any(isinstance(r[name], int | float) for r in rows)
         table.add_column(str(name), justify="right" if number else "left", overflow="fold")
@@ -73,7 +73,10 @@ def print_table(rows: Sequence[Mapping[str, Any]], title: str = "") -> None:
         table.add_row(*(_shown(v) for v in row.values()))
     # A pipe or a log has no width: never wrap there.
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 400
-    Console(width=width, highlight=False).print(table)
+    console = Console(width=width, highlight=False)
+    if title:  # not the table's own title, which wraps at the width of a narrow table
+        console.print(title, style="italic", markup=False)
+    console.print(table)
 
 
 def print_report(

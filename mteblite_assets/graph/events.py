@@ -11,6 +11,8 @@ from mteblite_assets.graph.driver import Done
 from mteblite_resources.warehouse import Warehouse
 
 LogEvent = Callable[[Any], None]
+NOT_READ = "not read"
+"""Data version of an optional dep that a partition does without."""
 
 
 def log_materialization(
@@ -21,7 +23,10 @@ def log_materialization(
         "dagster/data_version": done.data_version or done.status,
         "dagster/code_version": declaration.code_version,
     }
-    for dep, version in (done.need.inputs if done.need else {}).items():
+    read = done.need.inputs if done.need else {}
+    # A dep that this partition does not read would otherwise look like a new one to Dagster.
+    versions = {**dict.fromkeys(declaration.optional, NOT_READ), **read}
+    for dep, version in versions.items():
         tags[f"dagster/input_data_version/{dep}"] = version
         pointer = _newest_event(instance, dep)
         if pointer:

@@ -43,7 +43,7 @@ class EncodingSettings:
     device: str | None = None
     dtype: str | None = None
     backend: str = "torch"
-    chunk_size: int = 1024
+    chunk_size: int = 2048
 
     def __post_init__(self) -> None:
         allowed = {"dtype": (None, "float32", "float16", "bfloat16"),

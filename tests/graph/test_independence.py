@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pandas as pd
+import pytest
 import tiny_suite
 from tiny_suite import SUITE, table
 
@@ -18,6 +19,7 @@ TABLES = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 def test_other_order_and_other_place_give_the_same_scores(
     world, home, tmp_path, monkeypatch, upkeep
 ):

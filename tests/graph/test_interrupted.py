@@ -36,7 +36,7 @@ def assert_same(one: dict[str, pd.DataFrame], other: dict[str, pd.DataFrame]) ->
         pd.testing.assert_frame_equal(frame, other[name], rtol=0, atol=1e-6, obj=name)
 
 
-MOMENTS = ("embedding_stats 4/", "full_scores 7/")
+MOMENTS = ("embedding_stats 4/", pytest.param("full_scores 7/", marks=pytest.mark.long))
 """Progress lines after which the run is killed."""
 
 

@@ -113,6 +113,7 @@ def test_a_suite_without_a_joint_calibration_does_not_notice(home, upkeep, mirro
     assert ran(upkeep(command="plan")) == {}
 
 
+@pytest.mark.long
 def test_presets_with_a_joint_variant_learn_and_the_release_of_another_does_not(
     home, upkeep, mirror
 ):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import time
 
+import pytest
 import tiny_suite
 from tiny_suite import REFERENCES, SUITE, TASKS, table
 
 QUERY = "SELECT model, count(*) AS n FROM outcomes.item_outcomes GROUP BY model ORDER BY model"
 
 
+@pytest.mark.long
 def test_two_runs_of_two_new_models_and_a_reader(home, upkeep):
     new = ("spare-1", "spare-2")
     for name in new:

@@ -32,7 +32,7 @@ def _suite_settings(context: SettingsContext) -> Any:
         "suites.mteb_differences",
         "suites.suite_facts",
     ],
-    code_version="3",
+    code_version="4",
     settings=_suite_settings,
     kinds=("duckdb", "yaml"),
     checks=[

@@ -16,6 +16,8 @@ import tiny_suite
 
 from mteblite_assets.graph.stages import STAGE_NAMES
 
+pytestmark = pytest.mark.long
+
 TASKS = """
   - task: STSBenchmark
   - task: SciFact

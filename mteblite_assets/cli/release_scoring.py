@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mteblite_assets.cli import printing
+from mteblite_assets.cli.checkpoint_folders import checkpoint_folder
 from mteblite_assets.cli.score_printing import print_scores
 from mteblite_assets.cli.session import UsageError
 from mteblite_assets.suites.suite_file import SuiteModel
@@ -101,14 +101,10 @@ def suite_model(model: str) -> SuiteModel:
     Raises:
         UsageError: it looks like a folder, but there is none.
     """
-    folder = Path(model).expanduser()
-    if folder.is_dir():
-        name = re.sub(r"\.{2,}", ".", re.sub(r"[^A-Za-z0-9._=-]+", "-", folder.resolve().name))
-        name = name.strip(".-_") or "model"
-        place = str(folder.resolve())
+    folder = checkpoint_folder(model)
+    if folder is not None:
+        name, place = folder[0] or "model", folder[1]
         return SuiteModel(name=name, family=name, role="candidate", path=place)
-    if model.startswith((".", "/", "~")):
-        raise UsageError(f"no folder {model!r}: expected a checkpoint with weights")
     return SuiteModel(name=model, family=model, role="candidate")
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from pathlib import Path
 
 import click
 
 from mteblite_assets.cli import printing
+from mteblite_assets.cli.checkpoint_folders import checkpoint_folder
 from mteblite_assets.cli.comparing import compare, print_comparison
 from mteblite_assets.cli.materializing import Report, materialize
 from mteblite_assets.cli.registering import add_model
@@ -93,18 +92,15 @@ def _registered_name(session: Session, model: str, suite: str, family: str | Non
     known = {m.name: m for m in session.suite(suite).models}
     if model in known:
         return model
-    folder = Path(model).expanduser()
-    if folder.is_dir():
-        name = re.sub(r"\.{2,}", ".", re.sub(r"[^A-Za-z0-9._=-]+", "-", folder.resolve().name))
-        place = str(folder.resolve())
+    folder = checkpoint_folder(model)
+    if folder is not None:
+        name, place = folder
         if name in known and known[name].path != place:
             raise UsageError(
                 f"the suite has another model named {name!r} ({known[name].path}): register this "
                 f"one under a name of its own with `mteblite models add NAME --path {model}`"
             )
-        return add_model(session, suite, name.strip(".-_"), family=family, path=place).name
-    if model.startswith((".", "/", "~")):
-        raise UsageError(f"no folder {model!r}: expected a checkpoint with weights")
+        return add_model(session, suite, name, family=family, path=place).name
     # Known before it is registered: a typo must not fail every later run of the suite.
     session.bench.identify(SuiteModel(name=model, family=family or model, role="candidate"))
     return add_model(session, suite, model, family=family).name

@@ -63,10 +63,24 @@ def select(
 
     with threadpool_limits(limits=1):
         used, chosen, weights = select_positions(method, evidence, fit, k, rng_keys)
+    return selection_rows(evidence, used, chosen, weights)
+
+
+def selection_rows(
+    evidence: TaskEvidence, method: str, chosen: np.ndarray, weights: np.ndarray
+) -> pd.DataFrame:
+    """Return a selection as a table, in rank order: item_id, method, rank (from 1), weight.
+
+    Args:
+        evidence: the task.
+        method: the selector that was used.
+        chosen: (k,) positions of items, in rank order.
+        weights: (k,) of them.
+    """
     return pd.DataFrame(
         {
             "item_id": evidence.items["item_id"].to_numpy()[chosen],
-            "method": used,
+            "method": method,
             "rank": np.arange(1, len(chosen) + 1),
             "weight": weights,
         }

@@ -26,7 +26,7 @@ from mteblite_assets.selections.anchor import outcome_vectors
 from mteblite_assets.selections.facility import correlations, cover_weights
 from mteblite_assets.selections.fisher import MIN_GAIN, PRIOR_PRECISION, eligible_items
 from mteblite_assets.selections.fisher_het import difficulty_weights, heteroskedastic_fit
-from mteblite_assets.selections.registry import NEEDS_ABILITY, select
+from mteblite_assets.selections.registry import NEEDS_ABILITY, select, selection_rows
 from mteblite_assets.selections.selector import Selected, pool_weights
 from mteblite_assets.selections.strata import cells, difficulty
 
@@ -73,14 +73,7 @@ def select_for_budget(
     chosen, weights = _by_cell(method, reference, fit, costs, budget)
     if len(chosen) == 0:
         return _largest_paid("strat", evidence, fit, costs, budget, rng_keys)
-    return pd.DataFrame(
-        {
-            "item_id": evidence.items["item_id"].to_numpy()[chosen],
-            "method": method,
-            "rank": np.arange(1, len(chosen) + 1),
-            "weight": weights / weights.sum(),
-        }
-    )
+    return selection_rows(evidence, method, chosen, weights / weights.sum())
 
 
 def greedy_per_cost(gain: Gain, costs: np.ndarray, budget: float) -> list[int]:
@@ -218,5 +211,4 @@ def _largest_paid(
 
 def _cheapest(evidence: TaskEvidence, costs: np.ndarray) -> pd.DataFrame:
     """One item, where the budget pays no item that the method would choose."""
-    item = evidence.items["item_id"].to_numpy()[int(np.argmin(costs))]
-    return pd.DataFrame({"item_id": [item], "method": ["cheapest"], "rank": [1], "weight": [1.0]})
+    return selection_rows(evidence, "cheapest", np.array([np.argmin(costs)]), np.ones(1))

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pandas as pd
 
+from mteblite_assets.lite_scores.joint_scores import JointRelease
+from mteblite_assets.lite_scores.model_scores import read_release
 from mteblite_assets.lite_scores.release import fitted_from_json
 from mteblite_assets.lite_scores.releases.released_task import ReleasedTask, release_task
 from mteblite_assets.lite_scores.releases.selection_document import (
@@ -88,9 +90,10 @@ def _make(
     lite = tables["lite_scores.lite_suites"].sort_values("task")
     tasks = tuple(_task(bench, row, tables) for row in lite.to_dict("records"))
     intervals = tables["lite_scores.lite_suite_intervals"].drop(columns="suite", errors="ignore")
-    variant, versions = str(lite["variant"].iloc[0]), _versions(tables)
+    variant, versions, joint = str(lite["variant"].iloc[0]), _versions(tables), _joint(tables)
+    shown = usual_widths(intervals, joint)
     document = selection_document(
-        _facts(suite, variant, created_from, versions, tasks, intervals, tables)
+        _facts(suite, variant, created_from, versions, tasks, shown, tables)
     )
     return SuiteRelease(
         suite=suite.name,
@@ -100,11 +103,26 @@ def _make(
         versions=versions,
         tasks=tasks,
         intervals=intervals,
-        joint=_joint(tables),
+        joint=joint,
         document=document,
         headline=suite.file.headline,
         parts={e.task: e.part_of for e in suite.tasks if e.part_of},
     )
+
+
+def usual_widths(intervals: pd.DataFrame, joint: str | None) -> pd.DataFrame:
+    """Return the half-widths that lite scores have: under a joint calibration those of its own.
+
+    Args:
+        intervals: by target, from held-out residuals.
+        joint: the calibration over all tasks, if there is one, as JSON.
+    """
+    release = None if joint is None else read_release(joint)
+    if not isinstance(release, JointRelease):
+        return intervals
+    own = release.usual_widths()
+    rest = intervals.drop(columns=["half_width", "interval_method"])
+    return rest.merge(own, on="target", how="inner", validate="one_to_one")
 
 
 def _record(release: SuiteRelease, number: int) -> dict[str, Any]:

@@ -12,6 +12,8 @@ import pandas as pd
 from mteblite_assets.calibrations.task_model import FittedTask
 from mteblite_assets.cli import printing
 from mteblite_assets.cli.session import Session
+from mteblite_assets.lite_scores.joint_scores import JointRelease
+from mteblite_assets.lite_scores.model_scores import read_release
 from mteblite_assets.lite_scores.observing import observed_from_rows
 from mteblite_assets.lite_scores.pairing import Difference, paired_differences
 from mteblite_assets.lite_scores.release import fitted_from_json
@@ -23,6 +25,7 @@ OBSERVED = """
 SELECT task, item_id, rank, observed FROM lite_scores.selected_observations
 WHERE suite = ? AND model = ? ORDER BY task, rank
 """
+JOINT = "SELECT joint FROM lite_scores.lite_suite_joint WHERE suite = ?"
 LEVELS = "SELECT any_value(level) AS level FROM lite_scores.lite_suite_intervals WHERE suite = ?"
 
 
@@ -30,8 +33,9 @@ def compare(session: Session, first: str, second: str, suite: str) -> dict[str, 
     """Return the differences of two models that have been scored.
 
     Returns:
-        suite, model, against, level, not_scored (tasks that one of them lacks: then there is no
-        mean over all tasks), and differences: one row per target (`macro`, `mean`,
+        suite, model, against, level, joint (whether a joint calibration tells the differences of
+        tasks that were not scored), not_scored (tasks that one of them lacks: then there is no
+        mean over all tasks, unless joint), and differences: one row per target (`macro`, `mean`,
         `type:<type>`, `task:<name>`) with difference, lower, upper, probability (that the first
         is better) and verdict (`better`, `worse`, `undecided`).
     """
@@ -43,13 +47,21 @@ def compare(session: Session, first: str, second: str, suite: str) -> dict[str, 
     level = LEVEL if pd.isna(stored) else float(stored)
     parts = {entry.task: entry.part_of for entry in session.suite(suite).tasks}
     types = TaskTypes({t.task: t.task_type for t in shared}, parts)
-    found = paired_differences(shared, *observed, level=level, types=types) if shared else {}
-    whole = _whole_targets(fitted, {t.task for t in shared})
+    stored_joint = query(JOINT, [suite])["joint"]
+    release = read_release(str(stored_joint.iloc[0])) if len(stored_joint) else None
+    found = (
+        paired_differences(shared, *observed, level=level, types=types, release=release)
+        if shared
+        else {}
+    )
+    joint = isinstance(release, JointRelease)
+    whole = set(found) if joint else _whole_targets(fitted, {t.task for t in shared})
     return {
         "suite": suite,
         "model": first,
         "against": second,
         "level": level,
+        "joint": joint,
         "not_scored": sorted({t.task for t in fitted} - {t.task for t in shared}),
         "differences": [_row(t, d) for t, d in found.items() if t in whole],
     }
@@ -73,7 +85,7 @@ def print_comparison(value: dict[str, Any], as_json: bool) -> None:
     if value["not_scored"]:
         click.echo(
             f"warning: {', '.join(value['not_scored'])} could not be scored for both models; "
-            "means that need them are left out"
+            + ("told by the other tasks" if value["joint"] else "means that need them are left out")
         )
     click.echo(f"{value['level']:.0%} intervals over redrawn items; `undecided` where they hold 0")
 

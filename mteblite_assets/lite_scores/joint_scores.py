@@ -70,6 +70,16 @@ class JointRelease:
         targets = target_weights(self.tasks, self.task_types, with_types=True)
         return pd.DataFrame([self._row(t, w, found, np.isfinite(row)) for t, w in targets.items()])
 
+    def usual_widths(self) -> pd.DataFrame:
+        """Return the half-widths of a usual model that was scored on every task.
+
+        Returns:
+            target, half_width, interval_method. Without some tasks, or with odd estimates, a
+            model's intervals are wider.
+        """
+        usual = dict(zip(self.tasks, self.blup.prior.mean.tolist(), strict=True))
+        return self.score(usual)[["target", "half_width", "interval_method"]]
+
     def _row(
         self, target: str, weights: np.ndarray, found: JointPrediction, seen: np.ndarray
     ) -> dict[str, object]:

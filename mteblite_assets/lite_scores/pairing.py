@@ -2,20 +2,27 @@
 
 Errors of a subset are mostly shared by models that answer alike, so the difference of two siblings
 is several times more certain than either score (`method.md` 3.12). Selected items are redrawn in
-pairs; calibrations apply to both models, so their offsets cancel.
+pairs; calibrations apply to both models, so their offsets cancel. Under a joint calibration the
+differences of the tasks inform each other, as scores do, but with the noise of a difference.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
 
 from mteblite_assets.calibrations.fitted_task import FittedTask
+from mteblite_assets.calibrations.gaussian import condition
+from mteblite_assets.calibrations.joint import MAX_DEVIATION, MIN_NOISE
 from mteblite_assets.calibrations.registry import SET_STATISTIC, find_set_estimator
+from mteblite_assets.lite_scores.joint_scores import JointRelease
+from mteblite_assets.lite_scores.macro_release import MacroRelease
 from mteblite_assets.seeds import generator
+from mteblite_assets.suites.means import macro_weights
 from mteblite_assets.validation.targets import target_weights
 
 DRAWS = 400
@@ -29,7 +36,7 @@ class Difference:
         value: difference of the predicted full scores.
         lower: end of the interval.
         upper: other end.
-        share_positive: in how many draws the first model is ahead.
+        share_positive: probability that the first model is ahead.
     """
 
     value: float
@@ -47,11 +54,12 @@ def paired_differences(
     draws: int = DRAWS,
     seed: int = 0,
     types: Mapping[str, str] | None = None,
+    release: JointRelease | MacroRelease | None = None,
 ) -> dict[str, Difference]:
     """Return the differences of two models by target: `macro`, `mean`, `type:` and `task:`.
 
     Args:
-        fitted: the suite's tasks.
+        fitted: the tasks that both were scored on.
         first: per task the outcomes (k,) or observations (k, d) of the first model.
         second: the same of the second.
         level: of the intervals, which are for the pool: what the pool differs from the full task
@@ -59,27 +67,62 @@ def paired_differences(
         draws: bootstrap draws.
         seed: of the draws.
         types: type of every task, see `TaskTypes`; None = as fitted, no task part of another.
+        release: the suite's calibration over all tasks, if it has one. With a joint one the
+            targets are of all its tasks: those that were not scored follow from the others.
 
     Raises:
         ValueError: a model lacks a task.
     """
     tasks = sorted(fitted, key=lambda t: t.task)
-    values, drawn = [], []
+    gaps, drawn = [], []
     for task in tasks:
         for model in (first, second):
             if task.task not in model:
                 raise ValueError(f"task {task.task!r} was not scored for both models: score it")
         pair = (np.asarray(first[task.task], float), np.asarray(second[task.task], float))
         a, b = (task.calibrated(o) for o in pair)
-        values.append(a - b)
+        gaps.append(a - b)
         drawn.append(_drawn(task, pair, draws, seed))
+    names, values, spread = [t.task for t in tasks], np.array(gaps), np.column_stack(drawn)
+    if isinstance(release, JointRelease):
+        return _joint(release, names, values, spread, level)
+    if isinstance(release, MacroRelease) and set(names) == set(release.tasks):
+        # Every task moves with the macro mean; models without all tasks move alike, see `shift`.
+        w = (release.slope - 1.0) * macro_weights(names, release.task_types)
+        values, spread = values + values @ w, spread + (spread @ w)[:, None]
     types = types or {t.task: t.task_type for t in tasks}
-    found: dict[str, Difference] = {}
-    for target, w in target_weights([t.task for t in tasks], types, with_types=True).items():
-        value, spread = float(np.array(values) @ w), np.column_stack(drawn) @ w
-        low, high = np.nanquantile(spread, [(1 - level) / 2, (1 + level) / 2])
-        ahead = float((value + spread > 0).mean())
-        found[target] = Difference(value, value + float(low), value + float(high), ahead)
+    return {
+        target: _redrawn(float(values @ w), spread @ w, level)
+        for target, w in target_weights(names, types, with_types=True).items()
+    }
+
+
+def _redrawn(value: float, spread: np.ndarray, level: float) -> Difference:
+    """A difference with the quantiles of its redrawn deviations (draws,)."""
+    low, high = np.nanquantile(spread, [(1 - level) / 2, (1 + level) / 2])
+    return Difference(value, value + low, value + high, float((value + spread > 0).mean()))
+
+
+def _joint(
+    release: JointRelease, names: list[str], values: np.ndarray, spread: np.ndarray, level: float
+) -> dict[str, Difference]:
+    """Differences given those of the tasks (n,) and their redrawn deviations (draws, n).
+
+    Two models of the prior differ by N(0, 2 covariance); siblings differ less, so that differences
+    are shrunk too little rather than too much.
+    """
+    place = [release.tasks.index(name) for name in names]
+    observed, noise = (np.full(len(release.tasks), np.nan) for _ in range(2))
+    observed[place], noise[place] = values, np.maximum(spread.var(axis=0), MIN_NOISE)
+    prior = 2.0 * release.blup.prior.covariance
+    mean, covariance = condition(observed, noise, np.zeros(len(noise)), prior, cap=MAX_DEVIATION)
+    found = {}
+    for target, w in target_weights(release.tasks, release.task_types, with_types=True).items():
+        normal = NormalDist(float(mean @ w), max(float(w @ covariance @ w), MIN_NOISE**2) ** 0.5)
+        half = normal.stdev * NormalDist().inv_cdf(0.5 + level / 2)
+        found[target] = Difference(
+            normal.mean, normal.mean - half, normal.mean + half, 1.0 - normal.cdf(0.0)
+        )
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from zoo import make_models, make_task, mean_statistic
 
@@ -20,6 +21,7 @@ from mteblite_assets.lite_scores.joint_scores import (
 )
 from mteblite_assets.validation.lomo import Settings, predict_held_out
 from mteblite_assets.validation.targets import target_weights
+from mteblite_resources.release_making import usual_widths
 
 TASKS = ("A", "B", "C", "D")
 TYPES = {"A": "Retrieval", "B": "Retrieval", "C": "STS", "D": "Classification"}
@@ -139,3 +141,20 @@ def test_a_suite_is_scored_as_its_validation_predicts():
         assert table.loc[f"task:{task}", "predicted"] == pytest.approx(own[task], abs=0.02)
     with pytest.raises(ValueError, match=r"add \+blup"):
         fit_joint(evidences, Variant("anchor", "mean", "strat"), settings)
+
+
+def test_documents_show_the_widths_that_scores_have():
+    """Not those of held-out residuals, which know nothing of a joint posterior."""
+    fitted = release()
+    usual = fitted.usual_widths().set_index("target")["half_width"]
+    scored = fitted.score(dict(zip(TASKS, (0.5, 0.52, 0.47, 0.55), strict=True)))
+    assert usual.to_dict() == pytest.approx(scored.set_index("target")["half_width"].to_dict())
+    residuals = pd.DataFrame(
+        {"target": list(usual.index), "half_width": 0.5, "interval_method": "x",
+         "n_families": 33, "level": 0.9}
+    )  # fmt: skip
+    shown = usual_widths(residuals, joint_json(fitted)).set_index("target")
+    assert shown["half_width"].to_dict() == pytest.approx(usual.to_dict())
+    assert (shown["interval_method"] != "x").all()
+    assert (shown["n_families"] == 33).all()
+    assert usual_widths(residuals, None) is residuals

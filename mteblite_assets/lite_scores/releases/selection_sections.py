@@ -109,8 +109,8 @@ def validation_section(
         "`macro` is the mean over type means, `mean` the mean over tasks; models with a full "
         "score of every task count. In brackets: 95 % intervals from redrawn families.",
         table(rows) or "No model could be held out: nothing is known of the errors.",
-        f"Intervals around lite scores (level {100 * level:.0f} %), from the residuals of "
-        "held-out families:"
+        f"Intervals around lite scores of models with every task (level {100 * level:.0f} %), "
+        "from the residuals of held-out families:"
         if widths
         else "",
         table(widths),

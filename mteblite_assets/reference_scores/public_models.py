@@ -72,18 +72,44 @@ def teaching_scores(
 ) -> pd.DataFrame:
     """Return what joint calibrations may learn from: `model`, `family`, `task`, `main_score`.
 
-    Refused scores and outliers are left out: they would bend how tasks seem to go together.
+    Refused scores and outliers are left out: they would bend how tasks seem to go together. So are
+    ancestors of several of the suite's families, which every one of them would have to hide.
 
     Args:
         scores: rows of `full_scores_of`.
         parents: see `public_families`.
-        suite_families: the suite's families by public name; fine-tunes of its models join them.
+        suite_families: the suite's families by public name; fine-tunes and ancestors of its
+            models join them.
     """
+    known, shared = with_ancestors(suite_families, parents)
     found = usable(scores)
-    found = found[found["noted"] == ""]
-    by_model = public_families(set(found["model"]), parents, suite_families)
+    found = found[(found["noted"] == "") & ~found["model"].isin(shared)]
+    by_model = public_families(set(found["model"]), parents, known)
     found = found.assign(family=found["model"].map(by_model))
     return found[["model", "family", "task", "main_score"]].reset_index(drop=True)
+
+
+def with_ancestors(
+    suite_families: Mapping[str, str], parents: Mapping[str, str]
+) -> tuple[dict[str, str], set[str]]:
+    """Add the models that the suite's were trained from: near-copies, too.
+
+    Args:
+        suite_families: family by public name.
+        parents: the model that each was trained from.
+
+    Returns:
+        Family by public name, ancestors up to the next model of the suite included; and the
+        ancestors of models of several families, which have none.
+    """
+    above: dict[str, set[str]] = {}
+    for model, family in suite_families.items():
+        seen = {model}
+        while (model := parents.get(model, model)) not in {*seen, *suite_families}:
+            seen.add(model)
+            above.setdefault(model, set()).add(family)
+    own = {model: min(families) for model, families in above.items() if len(families) == 1}
+    return {**own, **suite_families}, set(above) - set(own)
 
 
 def public_families(

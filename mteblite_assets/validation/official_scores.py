@@ -14,6 +14,8 @@ from mteblite_assets.reference_scores.public_models import teaching_scores
 from mteblite_assets.validation.presets import find_preset
 
 OFFICIAL = "official"
+RELATIVES = "fine-tunes and ancestors"
+"""Who joins a family of the suite; in the settings, so that a change of it validates again."""
 
 
 def learns_from_official(context: SettingsContext) -> bool:
@@ -40,7 +42,7 @@ def official_settings(
     if not learns(context):
         return ()
     members = [(m.name, m.family) for m in context.suite.models if m.role == "reference"]
-    return context.bench.mteb_version, sorted(members)
+    return RELATIVES, context.bench.mteb_version, sorted(members)
 
 
 def official_scores(work: Work) -> pd.DataFrame | None:
@@ -48,7 +50,8 @@ def official_scores(work: Work) -> pd.DataFrame | None:
 
     The suite's own models are left out: they are in the evidence already. Reference models without
     weights are not; they keep the suite's family. A fine-tune joins the family of its nearest
-    ancestor in the suite, so that a fold that holds out a family holds out its fine-tunes.
+    ancestor in the suite, and the suite's model takes its own ancestors into its family, so that a
+    fold that holds out a family holds out what is near it.
 
     Returns:
         One row per (model, task): model, family, task, main_score.

@@ -15,7 +15,7 @@ from tiny_suite import SUITE, TASKS, ran, table
 
 from mteblite_assets.lite_scores.joint_scores import JointRelease, joint_from_json
 
-TUNE = "org/fine-tune-of-b"
+TUNE, PARENT = "org/fine-tune-of-b", "org/parent-of-b"
 JOINT = {"calibration": "blup", "preset": None, "reference_scores": ["official", "run"],
          "validation": {"protocols": ["family_lomo"], "random_draws": 2}}  # fmt: skip
 
@@ -27,7 +27,7 @@ def publish(folder: Path, model: str, scores: dict[str, float]) -> None:
 
 @pytest.fixture
 def mirror(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Results of eight public models, one of them trained from a model of the suite."""
+    """Results of nine public models, one trained from a model of the suite, one its parent."""
     folder = home.parent / "mirror"
     rng = np.random.default_rng(3)
     for number in range(7):
@@ -35,10 +35,11 @@ def mirror(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         scores = {t: float(np.clip(level + 0.05 * rng.normal(), 0.05, 0.95)) for t in TASKS}
         publish(folder, f"org/public{number}", scores)
     publish(folder, TUNE, {"TinySTS": 0.55, "TinyTopics": 0.5, "TinySearch": 0.6})
+    publish(folder, PARENT, {"TinySTS": 0.5, "TinyTopics": 0.45, "TinySearch": 0.5})
     publish(folder, "tiny-c", {"TinySTS": 0.31})  # a model of the suite: no evidence of its own
     facts = home / "cache" / f"mteb-{importlib.metadata.version('mteb')}-registry.json"
     facts.parent.mkdir(parents=True, exist_ok=True)
-    facts.write_text(json.dumps({"model_parents": {TUNE: "tiny-b"}}))
+    facts.write_text(json.dumps({"model_parents": {TUNE: "tiny-b", "tiny-b": PARENT}}))
     monkeypatch.setenv("MTEBLITE_OFFICIAL_SCORES", str(folder))
     return folder
 
@@ -79,13 +80,13 @@ def test_public_models_teach_the_covariance_and_hide_with_their_family(home, upk
     change(home, **JOINT)
     upkeep()
     taught = release(home)
-    assert taught.blup.prior.n_effective == 4 + 7  # the fine-tune is one of family b
+    assert taught.blup.prior.n_effective == 4 + 7  # relatives of b are one of its family
     assert not np.allclose(taught.blup.prior.covariance, alone.blup.prior.covariance)
     assert ran(upkeep(command="plan")) == {}
     rows = teaching_rows(home)
     assert "tiny-c" not in set(rows["model"])
-    assert set(rows.loc[rows["model"] == TUNE, "family"]) == {"b"}
-    assert len(rows) == 8 * len(TASKS)
+    assert set(rows.loc[rows["model"].isin([TUNE, PARENT]), "family"]) == {"b"}
+    assert len(rows) == 9 * len(TASKS)
 
     before = joint_predictions(home)
     publish(mirror, TUNE, {"TinySTS": 0.93, "TinyTopics": 0.12, "TinySearch": 0.9})

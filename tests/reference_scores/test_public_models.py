@@ -10,6 +10,7 @@ from mteblite_assets.reference_scores.public_models import (
     full_scores_of,
     public_families,
     public_table,
+    teaching_scores,
     usable,
 )
 
@@ -72,6 +73,19 @@ def test_fine_tunes_belong_to_the_family_of_their_nearest_ancestor_in_the_suite(
     assert found == {
         "grandchild": "child's own", "child": "child's own", "base": "the family",
         "cousin": "root", "alone": "alone", "loop1": "loop2",
+    }  # fmt: skip
+
+
+def test_ancestors_hide_with_the_family_that_comes_from_them() -> None:
+    """`parent` made one family of the suite, `root` two; `mine` and `theirs` are the suite's."""
+    parents = {"mine": "parent", "parent": "root", "theirs": "root", "sister": "parent",
+               "cousin": "root", "loop1": "loop2", "loop2": "loop1"}  # fmt: skip
+    ours = {"mine": "f", "theirs": "g", "loop1": "h"}
+    names = ["parent", "sister", "root", "cousin", "alone", "loop2"]
+    table = cells(*[("B", name, "dev", "default", 0.5) for name in names])
+    found = teaching_scores(full_scores_of(table, NEEDED), parents, ours)
+    assert dict(zip(found["model"], found["family"], strict=True)) == {
+        "parent": "f", "sister": "f", "cousin": "root", "alone": "alone", "loop2": "h",
     }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from mteblite_assets.graph.partitions import Partitions
 from mteblite_assets.suites.catalog import Catalog, Suite
-from mteblite_assets.suites.resolution import differences
+from mteblite_assets.suites.resolution import differences, resolution_to_json
 from mteblite_resources import catalog_files, frozen_tasks
 from mteblite_resources.catalog_files import load_catalog
 from mteblite_resources.frozen_tasks import packaged_resolution
@@ -173,6 +173,50 @@ def test_installed_mteb_says_what_was_frozen(catalog: Catalog, name: str) -> Non
     found = freeze(file)
     assert differences(frozen, found) == []
     assert list(frozen.tasks) == list(found.tasks)
+    # Nothing else of the file is stale, either: extra metrics, parts, reasons, the version.
+    assert resolution_to_json(frozen) == resolution_to_json(found)
+
+
+BENCHMARKS = {
+    "beir": "BEIR", "eng": "MTEB(eng, v2)", "eng-super": "MTEB(eng, v2)", "longembed": "LongEmbed",
+    "mmteb": "MTEB(Multilingual, v2)", "mteb-eng-v1": "MTEB(eng, v1)", "retrieval-qa": "BEIR",
+    "rteb": "RTEB(beta)",
+}  # fmt: skip
+
+
+def test_every_frozen_suite_is_compared_with_something() -> None:
+    """`ara-super` lists its tasks: `test_arabic_tasks_and_subsets_are_those_of_the_table`."""
+    assert {*BENCHMARKS, "ara-super"} == set(FROZEN)
+    shipped = {p.name.removesuffix(frozen_tasks.SUFFIX)
+               for p in frozen_tasks.packaged_suites().glob(f"*{frozen_tasks.SUFFIX}")}  # fmt: skip
+    assert shipped == set(FROZEN)
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_frozen_cells_are_those_of_the_benchmark(catalog: Catalog, shared: Path, name: str) -> None:
+    """A table that was made by reading mteb's benchmark objects, not by this project's code."""
+    import pandas as pd
+
+    rows = pd.read_parquet(shared / "scores" / "benchmark_tasks.parquet")
+    rows = rows[rows["benchmark"] == BENCHMARKS[name]]
+    aggregates = set(rows.loc[rows["is_aggregate"], "task_name"])
+    rows = rows[~rows["is_aggregate"]]
+    frozen = packaged_resolution(catalog.suite(name).file)
+    assert frozen is not None
+    rows = rows[~rows["task_name"].isin([x.task for x in frozen.left_out])]
+    wanted = set(rows[["task_name", "split", "hf_subset"]].itertuples(index=False, name=None))
+    found = {
+        (t.description.task, split, subset)
+        for t in frozen.tasks.values()
+        if not t.part_of
+        for split in t.description.splits
+        for subset in t.description.hf_subsets
+    }
+    assert found == wanted
+    types = dict(zip(rows["task_name"], rows["type"], strict=True))
+    whole = {t: x.description.task_type for t, x in frozen.tasks.items() if not x.part_of}
+    assert whole == types
+    assert {t.part_of for t in frozen.tasks.values()} - {""} == aggregates
 
 
 @pytest.mark.slow

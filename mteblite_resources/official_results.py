@@ -22,7 +22,7 @@ from mteblite_assets.reference_scores.public_models import full_scores_of
 from mteblite_assets.reference_scores.registry_facts import RegistryFacts
 from mteblite_resources import official_folder, official_table
 from mteblite_resources.mteb_registry import registry_facts
-from mteblite_resources.quarantine import rebuild_quarantine
+from mteblite_resources.quarantine import rebuild_quarantine, refresh_quarantine
 from mteblite_resources.result_folder import fingerprint, list_folder, results_root
 from mteblite_resources.warehouse import Warehouse
 
@@ -115,6 +115,7 @@ class OfficialResults:
         else:
             n_read = official_folder.ingest(self.warehouse, place, self.facts, progress)
         with self.warehouse.session() as connection:
+            refresh_quarantine(connection)
             return self._summary(connection, kind, n_read, time.perf_counter() - started)
 
     def scores(self, descriptions: Sequence[TaskDescription]) -> pd.DataFrame:

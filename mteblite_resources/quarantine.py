@@ -6,6 +6,13 @@ import duckdb
 
 from mteblite_assets.reference_scores.revision_pick import is_range
 from mteblite_assets.reference_scores.suspicion import suspicious_cells
+from mteblite_assets.suites.suite_file import read_suite_file
+from mteblite_resources.frozen_tasks import packaged_resolution, packaged_suites
+
+RULES = "2"
+"""Changes with what is refused or noted, so that a quarantine of other rules is made again."""
+FITTED = "eng"
+"""The packaged suite whose benchmark nearly all public models have run together."""
 
 _RULES = {
     "files that hold no results": """
@@ -75,6 +82,8 @@ WHERE f.picked AND c.entry_ix = 0 AND abs(c.main_score) <= 1
 def rebuild_quarantine(connection: duckdb.DuckDBPyConnection) -> None:
     """Write the quarantine of all official results again, in the caller's transaction."""
     connection.execute("DELETE FROM reference_scores.quarantine")
+    connection.execute("DELETE FROM reference_scores.quarantine_rules")
+    connection.execute("INSERT INTO reference_scores.quarantine_rules VALUES (?)", [RULES])
     for rule in _RULES.values():
         connection.execute(f"{_INSERT} ({rule})")
     _note_ranges(connection)
@@ -82,9 +91,29 @@ def rebuild_quarantine(connection: duckdb.DuckDBPyConnection) -> None:
     cells = counting.to_pandas(strings_to_categorical=True)
     if cells.empty:
         return
-    connection.register("_rows", suspicious_cells(cells))
+    connection.register("_rows", suspicious_cells(cells, fitted_benchmarks()))
     connection.execute(f"{_INSERT} _rows")
     connection.unregister("_rows")
+
+
+def refresh_quarantine(connection: duckdb.DuckDBPyConnection) -> None:
+    """Write the quarantine again where an earlier version of the rules made it."""
+    made_by = connection.execute("SELECT rules FROM reference_scores.quarantine_rules").fetchall()
+    if made_by != [(RULES,)]:
+        rebuild_quarantine(connection)
+
+
+def fitted_benchmarks() -> dict[str, list[tuple[str, str, str]]]:
+    """Return the (task, split, subset) of benchmarks whose scores get a low-rank fit of their own.
+
+    They are those frozen with the package, so that what is refused does not depend on a home.
+    """
+    file = read_suite_file(packaged_suites() / f"{FITTED}.yaml")
+    frozen = packaged_resolution(file)
+    tasks = frozen.tasks.values() if frozen else ()
+    cells = [(t.description.task, s, h) for t in tasks
+             for s in t.description.splits for h in t.description.hf_subsets]  # fmt: skip
+    return {str(file.benchmark): cells}
 
 
 def _note_ranges(connection: duckdb.DuckDBPyConnection) -> None:

@@ -117,6 +117,8 @@ CREATE TABLE IF NOT EXISTS reference_scores.quarantine (
     task_name VARCHAR, split VARCHAR, hf_subset VARCHAR, entry_ix SMALLINT, main_score DOUBLE,
     reason VARCHAR, decision VARCHAR
 );
+-- (one row): version of the rules that the quarantine was made by
+CREATE TABLE IF NOT EXISTS reference_scores.quarantine_rules (rules VARCHAR);
 -- (source): what a source of official results held when it was last read
 CREATE TABLE IF NOT EXISTS reference_scores.result_sources (
     source VARCHAR, kind VARCHAR, n_files BIGINT, n_read BIGINT, n_refused_files BIGINT,

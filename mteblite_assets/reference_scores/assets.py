@@ -26,7 +26,7 @@ def _source_settings(context: SettingsContext) -> Any:
 @stage_asset(
     grain=Grain.SOURCE,
     tables=["reference_scores.result_sources"],
-    code_version="1",
+    code_version="2",
     settings=_source_settings,
     kinds=("duckdb", "json", "parquet"),
     checks=[

@@ -8,7 +8,7 @@ correlations may be negative.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -27,29 +27,35 @@ PLAUSIBLE_LOW = 0.05
 BROKEN_TASKS = 5
 """Refused zeros in this many tasks make the whole revision a broken run."""
 OUTLIER_SD = 8.0
-"""Robust sd from the low-rank fit beyond which a score is an outlier."""
+"""Robust sd from a low-rank fit beyond which a score is an outlier."""
 FIT_MODELS, FIT_TASKS = 30, 10
-"""Scores that a task and a model need to enter the fit."""
+"""Scores that a column and a model need to enter a fit."""
 PERCENT_OF_PERCENT = 0.0101
 """Largest score that can come from dividing a fraction by 100 once too often."""
 
 
-def suspicious_cells(cells: pd.DataFrame) -> pd.DataFrame:
+def suspicious_cells(
+    cells: pd.DataFrame, benchmarks: Mapping[str, Collection[tuple[str, str, str]]] | None = None
+) -> pd.DataFrame:
     """Return the cells that stand out, with the reason and what is done about them.
 
     Args:
         cells: one row per cell that counts: `model_name`, `revision`, `task_name`, `split`,
             `hf_subset` and `main_score` (finite fractions). One row per model and column.
+        benchmarks: (task, split, subset) of benchmarks that get a fit of their own. The tasks of
+            one that most models have run together say more of each other than all tasks do, most
+            of which are of other languages and known of fewer models.
 
     Returns:
         Rows of `cells` (index kept; a cell may stand out twice) with `reason` and `decision`,
-        `refused` or `taken`. Exact zeros are refused where other models are far from it,
-        outliers from a rank-4 fit over one cell per task where they lie below. Scores above the
-        fit are taken: to be good at, or trained on, one task is no error of the file.
+        `refused` or `taken`. Exact zeros are refused where other models are far from it; outliers
+        from a rank-4 fit over one cell per task, or over a benchmark, where they lie below.
+        Scores above a fit are taken: to be good at, or trained on, one task is no error of the
+        file.
     """
     columns = _codes(cells, COLUMN)
     zeros = _zeros(cells, columns)
-    outliers = _outliers(cells, columns)
+    outliers = _outliers(cells, columns, benchmarks or {})
     found = pd.concat([zeros, outliers, _same_unit(cells, outliers), _broken_runs(cells, zeros)])
     return cells.loc[found.index].assign(reason=found["reason"], decision=found["decision"])
 
@@ -87,34 +93,48 @@ def _broken_runs(cells: pd.DataFrame, zeros: pd.DataFrame) -> pd.DataFrame:
     return _found(rows.index, reasons, np.ones(len(reasons), dtype=bool))
 
 
-def _outliers(cells: pd.DataFrame, columns: np.ndarray) -> pd.DataFrame:
-    """Scores far from what a rank-4 fit over one cell per task makes of the model's others."""
-    headline = cells[_headline(cells, columns)]
-    headline = headline.astype(dict.fromkeys(FILE, str))
-    wide = headline.pivot(index="model_name", columns="task_name", values="main_score")
-    wide = wide.loc[:, wide.notna().sum(axis=0) >= FIT_MODELS]
-    wide = wide.loc[wide.notna().sum(axis=1) >= FIT_TASKS]
-    wide = wide.sort_index(axis=0).sort_index(axis=1)
-    if wide.size == 0:
-        return _found(cells.index[:0], [], np.zeros(0, dtype=bool))
-    far = pd.DataFrame(
-        robust_residuals(wide.to_numpy(dtype=float)), index=wide.index, columns=wide.columns
-    ).stack()
-    far = far.loc[far.abs().to_numpy() > OUTLIER_SD]
-    keys = pd.MultiIndex.from_frame(headline[list(FILE)])
-    rows = headline[keys.isin(far.index)]
-    away = far.reindex(pd.MultiIndex.from_frame(rows[list(FILE)])).to_numpy(dtype=float)
-    medians = wide.median()
-    percent = _percent_of_percent(cells, rows, medians)
+def _outliers(
+    cells: pd.DataFrame,
+    columns: np.ndarray,
+    benchmarks: Mapping[str, Collection[tuple[str, str, str]]],
+) -> pd.DataFrame:
+    """Scores far from what rank-4 fits make of the model's others; the farther of several."""
+    known = _known_columns(cells, columns)
+    fits = {"": _headline(known)}
+    for name, wanted in benchmarks.items():
+        keys = pd.MultiIndex.from_frame(known[list(COLUMN)])
+        fits[f" of {name}"] = known.loc[keys.isin(list(wanted)), "code"].to_numpy()
+    far = pd.concat(
+        [_far_cells(cells, columns, codes).assign(fit=name) for name, codes in fits.items()]
+    )
+    far = far.iloc[np.argsort(-far["away"].abs().to_numpy(), kind="stable")]
+    far = far[~far.index.duplicated()].sort_index()
+    rows = cells.loc[far.index]
+    percent = _percent_of_percent(cells, rows, far["median"])
     reasons = [
         f"outlier: {score:.4f} lies {abs(z):.0f} robust sd {'below' if z < 0 else 'above'} a "
-        f"rank-4 fit (median of the task {medians[task]:.3f})"
-        + (_PERCENT if z < 0 and twice else "")
-        for score, task, z, twice in zip(
-            rows["main_score"], rows["task_name"], away, percent, strict=True
+        f"rank-4 fit{fit} (median of the task {median:.3f})" + (_PERCENT if z < 0 and twice else "")
+        for score, z, fit, median, twice in zip(
+            rows["main_score"], far["away"], far["fit"], far["median"], percent, strict=True
         )
     ]
-    return _found(rows.index, reasons, away < 0)
+    return _found(rows.index, reasons, far["away"].to_numpy() < 0)
+
+
+def _far_cells(cells: pd.DataFrame, columns: np.ndarray, codes: np.ndarray) -> pd.DataFrame:
+    """`away` (robust sd) and the column's `median` of the outliers among these columns."""
+    inside = np.isin(columns, codes)
+    rows = cells.loc[inside, ["model_name", "main_score"]].astype({"model_name": str})
+    rows = rows.assign(code=columns[inside], row=rows.index)
+    wide = rows.pivot(index="model_name", columns="code", values="main_score")
+    wide = wide[codes].loc[:, (wide[codes].notna().sum(axis=0) >= FIT_MODELS).to_numpy()]
+    wide = wide.loc[wide.notna().sum(axis=1) >= FIT_TASKS].sort_index()
+    away = robust_residuals(wide.to_numpy(dtype=float))
+    model, column = np.nonzero(np.abs(np.nan_to_num(away)) > OUTLIER_SD)
+    where = pd.MultiIndex.from_arrays([wide.index[model], wide.columns[column]])
+    index = rows.set_index(["model_name", "code"])["row"].reindex(where).to_numpy()
+    medians = wide.median().to_numpy(dtype=float)[column]
+    return pd.DataFrame({"away": away[model, column], "median": medians}, index=index)
 
 
 _PERCENT = "; looks divided by 100 twice"
@@ -126,7 +146,7 @@ def _percent_of_percent(cells: pd.DataFrame, low: pd.DataFrame, medians: pd.Seri
     mine = cells["main_score"].abs()[files.isin(files[low.index])]
     largest = mine.groupby(files[mine.index]).max()
     tiny = largest.reindex(files[low.index]).to_numpy() <= PERCENT_OF_PERCENT
-    usual = 100 * low["main_score"] >= medians.reindex(low["task_name"]).to_numpy() / 2
+    usual = 100 * low["main_score"] >= medians / 2
     found: np.ndarray = tiny & usual.to_numpy()
     return found
 
@@ -140,16 +160,22 @@ def _same_unit(cells: pd.DataFrame, outliers: pd.DataFrame) -> pd.DataFrame:
     return _found(rows, reasons, np.ones(len(rows), dtype=bool))
 
 
-def _headline(cells: pd.DataFrame, columns: np.ndarray) -> np.ndarray:
-    """One column per task: English where there is it, else the one that most models have."""
+def _known_columns(cells: pd.DataFrame, columns: np.ndarray) -> pd.DataFrame:
+    """One row per column, by name: its `code`, and of how many models `n` it is known."""
     codes, first, sizes = np.unique(columns, return_index=True, return_counts=True)
     table = cells.iloc[first][list(COLUMN)].astype(str).assign(code=codes, n=sizes)
-    table["english"] = table["hf_subset"].isin(ENGLISH)
+    return table.sort_values(list(COLUMN))
+
+
+def _headline(known: pd.DataFrame) -> np.ndarray:
+    """One column per task: English where there is it, else the one that most models have."""
+    table = known.assign(english=known["hf_subset"].isin(ENGLISH))
     table = table.sort_values(
         ["task_name", "english", "n", "split", "hf_subset"],
         ascending=[True, False, False, True, True],
     ).drop_duplicates("task_name")
-    return np.isin(columns, table["code"].to_numpy())
+    found: np.ndarray = table["code"].to_numpy()
+    return found
 
 
 def _codes(cells: pd.DataFrame, names: Sequence[str]) -> np.ndarray:

@@ -101,6 +101,20 @@ def test_equal_content_has_an_equal_version_wherever_it_lies(
     assert other.ingest()["content"] == first["content"]
 
 
+def test_a_quarantine_of_earlier_rules_is_made_again_without_reading_a_file(
+    world: Official, mirror: Path
+) -> None:
+    put(mirror, new_result("T9", scores=subsets(en=float("nan"))))
+    world.ingest()
+    made = world.quarantine()
+    assert made == [("refused", "main_score is nan: not a number")]
+    with world.warehouse.session() as connection:
+        connection.execute("DELETE FROM reference_scores.quarantine")
+        connection.execute("UPDATE reference_scores.quarantine_rules SET rules = '1'")
+    assert world.ingest()["n_read"] == 0
+    assert world.quarantine() == made
+
+
 def test_many_files_in_processes_give_what_one_process_gives(
     world: Official, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, registry: Path, mirror: Path
 ) -> None:

@@ -26,6 +26,7 @@ from mteblite_assets.lite_scores.releases import assets as _releases  # noqa: F4
 from mteblite_assets.graph.build import build_asset
 from mteblite_assets.graph.declaration import declarations
 from mteblite_assets.graph.partitions import Partitions
+from mteblite_assets.graph.source_sensor import official_results_job, official_results_sensor
 from mteblite_assets.graph.upkeep import materialize_job
 from mteblite_assets.reports import dbt_reports_assets
 from mteblite_assets.sensors import (
@@ -60,13 +61,15 @@ def build_definitions() -> dg.Definitions:
     assets = [build_asset(declaration, partitions) for declaration in declarations().values()]
     lite_scoring = lite_scoring_job(partitions)
     suite_files = suite_files_job(partitions)
+    read_official_results = official_results_job(partitions)
     upkeep = materialize_job()
     return dg.Definitions(
         assets=[*assets, dbt_reports_assets(home)],
-        jobs=[upkeep, lite_scoring, suite_files],
+        jobs=[upkeep, lite_scoring, suite_files, read_official_results],
         sensors=[
             checkpoint_sensor(lite_scoring, partitions),
             suite_files_sensor(suite_files, upkeep, partitions),
+            official_results_sensor(read_official_results),
             automation_sensor(),
         ],
         resources={**default_resources(), "in_memory": dg.mem_io_manager},

@@ -145,4 +145,6 @@ def test_jobs_and_sensors_are_there(home: Path) -> None:
         j.name for j in built.resolve_all_job_defs()
     }
     repository = built.get_repository_def()
-    assert {s.name for s in repository.sensor_defs} == {"checkpoints", "incremental", "suite_files"}
+    assert {s.name for s in repository.sensor_defs} == {
+        "checkpoints", "incremental", "official_results", "suite_files"
+    }  # fmt: skip

@@ -90,8 +90,8 @@ def made_up_scores(path: Path) -> Path:
 
     suite = yaml.safe_load(FILE)
     rows = []
-    for model in (m["name"] for m in suite["models"]):
-        for task in suite["tasks"]:
+    for m, model in enumerate(m["name"] for m in suite["models"]):
+        for t, task in enumerate(suite["tasks"]):
             for subset in task.get("hf_subsets", ["default"]):
                 rng = generator("made-up score", model, task["task"], subset)
                 rows.append({
@@ -100,6 +100,7 @@ def made_up_scores(path: Path) -> Path:
                     "split": task.get("split", "test"), "hf_subset": subset,
                     "main_score": rng.uniform(0.3, 0.7), "experiment": None, "lb_pick": True,
                     "registered": True, "entry_ix": 0, "result_format": "new",
+                    "file_id": 100 * m + t, "score_alt": float("nan"),
                 })  # fmt: skip
     pd.DataFrame(rows).astype({"experiment": "string"}).to_parquet(path)
     return path

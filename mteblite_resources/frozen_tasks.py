@@ -95,14 +95,24 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def _read(path: Path) -> Resolution | None:
-    """Parsed once per state of the file; the largest has a hundred tasks."""
+    """Parsed once per state of the file; the largest has a hundred tasks.
+
+    Raises:
+        ValueError: the file is damaged.
+    """
     try:
         key = (str(path), *stamp(path))
     except FileNotFoundError:
         return None
     if key not in _PARSED:
-        value: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        _PARSED[key] = resolution_from_json(value)
+        try:
+            value: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            _PARSED[key] = resolution_from_json(value)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"{path}, which says what the suite's tasks are, is damaged "
+                f"({type(error).__name__}: {error}): remove it, and mteb is asked again"
+            ) from error
     return _PARSED[key]
 
 

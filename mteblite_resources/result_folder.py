@@ -55,7 +55,11 @@ def results_root(folder: Path) -> Path:
 
 
 def list_folder(root: Path) -> list[Entry]:
-    """Return all files of a results folder, sorted by path; hidden ones are left out."""
+    """Return all files of a results folder, sorted by path; hidden ones are left out.
+
+    Raises:
+        ValueError: a link leads to a folder that holds it, so that the files have no end.
+    """
     return sorted(_walk(str(root), ""))
 
 
@@ -118,16 +122,30 @@ def owner_of(root: Path, place: Place) -> Owner:
     return Owner(name, place.revision, f"no {META} that names the model: name from its folder")
 
 
-def _walk(folder: str, prefix: str) -> Iterator[Entry]:
+def _walk(folder: str, prefix: str, linked_from: tuple[str, ...] = ()) -> Iterator[Entry]:
+    """Entries below a folder; `linked_from` are the folders whose links led here."""
     with os.scandir(folder) as found:
         for item in found:
             if item.name.startswith("."):
                 continue
             if item.is_dir():
-                yield from _walk(item.path, f"{prefix}{item.name}/")
+                above = linked_from
+                if item.is_symlink():
+                    above = (*linked_from, os.path.realpath(folder))
+                    _require_no_loop(item.path, above)
+                yield from _walk(item.path, f"{prefix}{item.name}/", above)
             else:
                 try:
                     facts = item.stat()
                 except FileNotFoundError:  # a link to nowhere: refused when it is opened
                     facts = item.stat(follow_symlinks=False)
                 yield Entry(prefix + item.name, facts.st_size, facts.st_mtime_ns)
+
+
+def _require_no_loop(link: str, above: Sequence[str]) -> None:
+    target = os.path.realpath(link)
+    if any(os.path.commonpath([target, folder]) == target for folder in above):
+        raise ValueError(
+            f"{link} is a link to {target}, a folder that holds it: files below it have no end; "
+            "remove the link"
+        )

@@ -30,6 +30,27 @@ def one(world: Official, decision: str) -> str:
     return reason
 
 
+def test_links_that_lead_back_are_named(world: Official, mirror: Path) -> None:
+    put(mirror, new_result())
+    model = next((mirror / "results").iterdir())
+    other = mirror / "elsewhere"
+    other.mkdir()
+    (mirror / "results" / "shared").symlink_to(other)  # a link as such is no matter
+    put(other, new_result("T2"), model="org/other")
+    for link, target in ((model / "again", mirror / "results"), (other / "back", model / "down")):
+        if target.name == "down":
+            target.symlink_to(other)
+        link.symlink_to(target)
+        with pytest.raises(ValueError, match=r"is a link to .*, a folder that holds it.*remove"):
+            world.results.state()
+        with pytest.raises(ValueError, match="remove the link"):
+            world.ingest()
+        link.unlink()
+        if target.name == "down":
+            target.unlink()
+    assert world.results.state().startswith("folder ")
+
+
 def test_bare_nan_in_other_metrics_is_taken(world: Official, mirror: Path) -> None:
     path = put(mirror, new_result(scores=subsets(default=0.5)))
     path.write_text(path.read_text().replace('"languages": []', '"nauc": NaN, "languages": []'))

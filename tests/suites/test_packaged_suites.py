@@ -150,6 +150,22 @@ def test_own_data_is_left_out_until_it_is_there(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("content", ["{", "[]", '{"format": 2}', '{"format": 2, "tasks": [1]}'])
+def test_a_damaged_frozen_file_is_a_problem_of_its_suite_alone(
+    tmp_path: Path, content: str
+) -> None:
+    home = Home(tmp_path / "home")
+    home.resolved.mkdir(parents=True)
+    (home.resolved / "eng.json").write_text(content)
+    found = load_catalog(home)
+    assert list(found.problems) == ["eng.yaml"]
+    assert (
+        "eng.json, which says what the suite's tasks are, is damaged" in found.problems["eng.yaml"]
+    )
+    assert "remove it" in found.problems["eng.yaml"]
+    assert found.suite("eng-super").resolved
+
+
 def test_all_suites_load_within_a_second(tmp_path: Path) -> None:
     def load() -> float:
         catalog_files._READ.clear()

@@ -143,9 +143,12 @@ def read(home: Home, sql: str) -> pd.DataFrame:
 def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     """A home with suites of the same rows, one with a NaN that is no null; its reports built."""
     home = Home(tmp_path_factory.mktemp("reports") / "home").prepare()
-    fill(home, ["one", "two", "nan", "parts"])
+    fill(home, ["one", "two", "nan", "parts", "wide"])
     with Warehouse(home.writer, home.snapshot).session() as connection:
         connection.execute(PARTS)
+        connection.execute(
+            "UPDATE lite_scores.lite_suite_intervals SET half_width = 2 WHERE suite = 'wide'"
+        )
         connection.execute(
             "UPDATE lite_scores.task_scores SET predicted = 'nan' WHERE suite = 'nan' "
             "AND model = 'c2' AND task = 'B'"
@@ -181,6 +184,14 @@ def test_means_of_held_out_predictions(leaderboard: pd.DataFrame) -> None:
     assert row["macro_error"] == pytest.approx(0.5 - 0.52)
     assert row["macro_lower"] == pytest.approx(0.5 - 0.03)
     assert row["mean_upper"] == pytest.approx((0.5 + 0.7 + 0.4) / 3 + 0.02)
+
+
+def test_no_interval_reaches_beyond_what_the_types_allow(home: Home) -> None:
+    """Correlations may be negative, what the mean is of besides may not."""
+    row = read(home, "FROM lite_leaderboard WHERE suite = 'wide' AND model = 'r1'").iloc[0]
+    assert row["macro_lower"] == pytest.approx((-1 + 0) / 2)
+    assert row["mean_lower"] == pytest.approx((-1 - 1 + 0) / 3)
+    assert row["macro_upper"] == row["mean_upper"] == 1
 
 
 def test_means_of_lite_scores(leaderboard: pd.DataFrame) -> None:

@@ -1,4 +1,4 @@
-{# An end of an interval, never beyond [-1, 1]; unknown stays unknown (greatest() would drop it). #}
-{% macro bounded(expression) -%}
-    case when ({{ expression }}) is not null then greatest(least({{ expression }}, 1), -1) end
+{# An end of an interval, never beyond [lowest, 1]; unknown stays unknown (greatest() would drop it). #}
+{% macro bounded(expression, lowest) -%}
+    case when ({{ expression }}) is not null then greatest(least({{ expression }}, 1), {{ lowest }}) end
 {%- endmacro %}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from mteblite_assets.calibrations.estimator import legal_range
 from mteblite_assets.validation.targets import combine, target_weights
 
 
@@ -20,12 +21,15 @@ class SuiteScore:
         macro_mean: mean over type means.
         type_means: mean over the tasks of each type.
         n_tasks: tasks with a prediction.
+        ranges: lowest and highest value that `macro`, `mean` and each `type:` can have at all:
+            the same means of the tasks' legal ranges.
     """
 
     mean: float
     macro_mean: float
     type_means: dict[str, float]
     n_tasks: int
+    ranges: dict[str, tuple[float, float]]
 
 
 def aggregate(task_scores: pd.DataFrame, task_types: Mapping[str, str]) -> SuiteScore:
@@ -47,18 +51,23 @@ def aggregate(task_scores: pd.DataFrame, task_types: Mapping[str, str]) -> Suite
     values = scores.reindex(tasks).to_numpy(dtype=float)
     targets = target_weights(tasks, task_types, with_types=True)
     found = {name: float(combine(values, weights)) for name, weights in targets.items()}
+    bounds = np.array([legal_range(task_types[t]) for t in tasks]).T
     return SuiteScore(
         mean=found["mean"],
         macro_mean=found["macro"],
         type_means={t: found[f"type:{t}"] for t in sorted(set(task_types.values()))},
         n_tasks=int(np.isfinite(values).sum()),
+        ranges={
+            name: (float(combine(bounds[0], weights)), float(combine(bounds[1], weights)))
+            for name, weights in targets.items()
+        },
     )
 
 
 def suite_rows(score: SuiteScore, half_widths: pd.DataFrame | None = None) -> dict[str, object]:
     """Return the row of `lite_scores.suite_scores`: mean and macro mean with their intervals."""
-    mean = _interval("mean", score.mean, half_widths)
-    macro = _interval("macro", score.macro_mean, half_widths)
+    mean = _interval("mean", score.mean, score, half_widths)
+    macro = _interval("macro", score.macro_mean, score, half_widths)
     return {
         "mean": score.mean,
         "mean_lower": mean[0],
@@ -74,7 +83,7 @@ def suite_rows(score: SuiteScore, half_widths: pd.DataFrame | None = None) -> di
 def type_rows(score: SuiteScore, half_widths: pd.DataFrame | None = None) -> pd.DataFrame:
     """Return one row per task type: task_type, mean, lower, upper, interval_method."""
     rows = [
-        (kind, mean, *_interval(f"type:{kind}", mean, half_widths))
+        (kind, mean, *_interval(f"type:{kind}", mean, score, half_widths))
         for kind, mean in score.type_means.items()
     ]
     return pd.DataFrame(rows, columns=["task_type", "mean", "lower", "upper", "interval_method"])
@@ -100,12 +109,13 @@ def out_of_range(score: SuiteScore, reference: pd.DataFrame, task_types: Mapping
 
 
 def _interval(
-    target: str, value: float, half_widths: pd.DataFrame | None
+    target: str, value: float, score: SuiteScore, half_widths: pd.DataFrame | None
 ) -> tuple[float, float, str]:
-    """Ends and method of a target's interval."""
+    """Ends and method of a target's interval, within what the target can be at all."""
     if half_widths is None or target not in set(half_widths["target"]):
         return float("nan"), float("nan"), "none"
     row = half_widths.loc[half_widths["target"] == target].iloc[0].to_dict()
     half = float(row["half_width"])
-    low, high = max(value - half, -1.0), min(value + half, 1.0)  # no score lies beyond
+    lowest, highest = score.ranges[target]
+    low, high = max(value - half, lowest), min(value + half, highest)
     return low, high, str(row["interval_method"])

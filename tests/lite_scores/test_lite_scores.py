@@ -124,6 +124,19 @@ def test_aggregates_by_hand(widths):
     assert types.loc["STS", "upper"] == pytest.approx(min(1.0, 0.9 + half["task:C"]))
 
 
+def test_no_interval_reaches_beyond_what_the_types_allow():
+    """Two tasks of Retrieval, whose scores cannot be negative, and one of STS, whose can."""
+    score = aggregate(pd.DataFrame({"task": ["A", "B", "C"], "predicted": [0.1, 0.2, 0.9]}), TYPES)
+    targets = ["mean", "macro", "type:Retrieval", "type:STS"]
+    wide = pd.DataFrame({"target": targets, "half_width": 3.0, "interval_method": "conformal"})
+    row = suite_rows(score, wide)
+    assert (row["mean_lower"], row["mean_upper"]) == pytest.approx((-1 / 3, 1.0))
+    assert (row["macro_lower"], row["macro_upper"]) == pytest.approx((-1 / 2, 1.0))
+    types = type_rows(score, wide).set_index("task_type")
+    assert types.loc["Retrieval", ["lower", "upper"]].tolist() == [0.0, 1.0]
+    assert types.loc["STS", ["lower", "upper"]].tolist() == [-1.0, 1.0]
+
+
 def test_a_missing_task_makes_the_means_it_belongs_to_undefined():
     score = aggregate(pd.DataFrame({"task": ["A", "B"], "predicted": [0.3, 0.6]}), TYPES)
     assert np.isnan([score.mean, score.macro_mean, score.type_means["STS"]]).all()

@@ -30,6 +30,8 @@ tasks as (
     select
         p.suite, p.model, p.task, p.prediction, t.task_type, p.predicted, f.main_score,
         coalesce(f.is_self_reported, false) as is_self_reported,
+        -- correlations may be negative, no other score can
+        case when t.task_type in ('STS', 'Summarization') then -1 else 0 end as lowest,
         -- the parts of an aggregate count as one task together
         1.0 / count(*) over (partition by p.suite, p.model, p.prediction, t.counts_as) as share
     from task_predictions as p
@@ -45,6 +47,7 @@ types as (
         case when count(main_score) = count(*)
             then sum(share * main_score) / sum(share) end as main_score,
         sum(share * predicted) as predicted_sum, sum(share * main_score) as main_score_sum,
+        sum(share * lowest) as lowest_sum, sum(share * lowest) / sum(share) as lowest,
         sum(share) as shares, count(predicted) as n_predicted, count(main_score) as n_true,
         count(*) as n_tasks, count_if(is_self_reported) as n_self_reported
     from tasks group by suite, model, prediction, task_type
@@ -65,6 +68,7 @@ means as (
         case when sum(t.n_self_reported) = 0 then null
             when sum(t.n_self_reported) = sum(t.n_tasks) then 'self_reported'
             else 'partly_self_reported' end as score_provenance,
+        sum(t.lowest_sum) / sum(t.shares) as lowest_mean, avg(t.lowest) as lowest_macro_mean,
         sum(t.n_predicted)::integer as n_tasks
     from types as t inner join n_released as n on t.suite = n.suite
     group by t.suite, t.model, t.prediction
@@ -91,18 +95,18 @@ select
     m.prediction,
     m.predicted_mean,
     coalesce(
-        c.mean_lower, {{ bounded('m.predicted_mean - w.mean_half_width') }}
+        c.mean_lower, {{ bounded('m.predicted_mean - w.mean_half_width', 'm.lowest_mean') }}
     ) as mean_lower,
     coalesce(
-        c.mean_upper, {{ bounded('m.predicted_mean + w.mean_half_width') }}
+        c.mean_upper, {{ bounded('m.predicted_mean + w.mean_half_width', 'm.lowest_mean') }}
     ) as mean_upper,
     m.true_mean,
     m.predicted_macro_mean,
     coalesce(
-        c.macro_lower, {{ bounded('m.predicted_macro_mean - w.macro_half_width') }}
+        c.macro_lower, {{ bounded('m.predicted_macro_mean - w.macro_half_width', 'm.lowest_macro_mean') }}
     ) as macro_lower,
     coalesce(
-        c.macro_upper, {{ bounded('m.predicted_macro_mean + w.macro_half_width') }}
+        c.macro_upper, {{ bounded('m.predicted_macro_mean + w.macro_half_width', 'm.lowest_macro_mean') }}
     ) as macro_upper,
     m.true_macro_mean,
     m.predicted_macro_mean - m.true_macro_mean as macro_error,

@@ -39,13 +39,19 @@ class ScoreSources:
         """The official results, as far as they have been read into the warehouse."""
         return OfficialResults(self.location, self.warehouse, self.home.cache)
 
-    def usable(self, order: Sequence[str]) -> list[str]:
+    def usable(self, order: Sequence[str], *, of_mteb: bool = True) -> list[str]:
         """Return the sources of an order that are set.
+
+        Args:
+            order: sources as the suite file has them.
+            of_mteb: whether the task is one of mteb's. Of a user's own data and of sample tasks
+                nobody else has scores: a run of one's own comes last where the order has none.
 
         Raises:
             ValueError: none is.
         """
-        names = [o for o in order if o != "official" or self.location is not None]
+        asked = order if of_mteb or "run" in order else [*order, "run"]
+        names = [o for o in asked if o != "official" or self.location is not None]
         if not names:
             raise ValueError(
                 "reference_scores: [official] needs official scores: let MTEBLITE_OFFICIAL_SCORES "

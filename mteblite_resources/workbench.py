@@ -268,10 +268,8 @@ class Workbench:
             RefusedScore: only unusable scores were found; says why.
             ValueError: the only source is one that is not set.
         """
-        order = self.score_sources.usable(order)
-        if entry.request.path is not None and "run" not in order:
-            order = [*order, "run"]  # of a user's own data nobody else has scores
         description = self.describe(entry)
+        order = self.score_sources.usable(order, of_mteb=description.source == "mteb")
         deviation = self.spec(model).deviation
         chain = self.score_sources.chain(order, description, deviation, public)
         encoder = self.encoder(model, max_tokens, progress)

@@ -11,6 +11,7 @@ import pytest
 
 from mteblite_assets.pools.task_data import TaskDescription
 from mteblite_assets.reference_scores.registry_facts import RegistryFacts
+from mteblite_resources.home import Home
 from mteblite_resources.results_source import (
     FullScore,
     QuarantinedScore,
@@ -20,6 +21,8 @@ from mteblite_resources.results_source import (
     read_full_score,
     result_path,
 )
+from mteblite_resources.score_sources import ScoreSources
+from mteblite_resources.warehouse import Warehouse
 
 TASK = TaskDescription("T", "STS", "cosine_spearman", ("test",), ("en", "ar"))
 
@@ -169,6 +172,20 @@ def test_a_checkout_is_a_local_folder_too(tmp_path: Path) -> None:
     score = ResultsSource(["local"], local=tmp_path).full_score("org/m", "r", TASK)
     assert score is not None
     assert score.main_score == pytest.approx(0.3)
+
+
+def test_of_own_data_and_sample_tasks_a_run_of_ones_own_is_the_last_source(tmp_path: Path) -> None:
+    """Nobody else has scores of them, so `official` alone, or unset, must not end the suite."""
+    home = Home(tmp_path)
+    unset = ScoreSources(home, Warehouse(home.writer, home.snapshot), None)
+    assert unset.usable(["official"], of_mteb=False) == ["run"]
+    with pytest.raises(ValueError, match="MTEBLITE_OFFICIAL_SCORES"):
+        unset.usable(["official"])
+    located = ScoreSources(home, unset.warehouse, tmp_path)
+    assert located.usable(["official"], of_mteb=False) == ["official", "run"]
+    assert located.usable(["official"]) == ["official"]
+    for order in (["run", "official"], ["local", "official", "run"]):
+        assert located.usable(order, of_mteb=False) == order
 
 
 def test_settings_are_checked() -> None:

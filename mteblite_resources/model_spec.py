@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from mteblite_assets.suites.suite_file import PROMPT_STRATEGIES
 
@@ -155,24 +154,6 @@ def check_model_name(name: str) -> None:
         )
     if base in ("", _PACKAGE):
         raise ValueError(f"model name {name!r} names no checkpoint before {suffixes!r}")
-
-
-def spec_from_argument(argument: str, family: str | None = None) -> ModelSpec:
-    """Return the candidate that a command-line argument means.
-
-    Args:
-        argument: a folder with a checkpoint, a hub name, or `package:<name>`.
-        family: its family; the base name when left out.
-
-    Raises:
-        ValueError: the argument cannot be a model name.
-    """
-    folder = Path(argument).expanduser()
-    if folder.is_dir():
-        name = re.sub(r"[^A-Za-z0-9._+@=-]+", "-", folder.resolve().name).lstrip("._+@=-")
-        return ModelSpec(name, family or name, "candidate", path=str(folder.resolve()))
-    check_model_name(argument)
-    return ModelSpec(argument, family or _split(argument)[0], "candidate")
 
 
 def mteb_name(name: str) -> str:

@@ -34,9 +34,9 @@ CREATE TABLE IF NOT EXISTS suites.suite_tasks (
 ALTER TABLE suites.suite_tasks ADD COLUMN IF NOT EXISTS part_of VARCHAR;
 -- (suite): what holds for the whole suite; headline is `mean` or `macro_mean`
 CREATE TABLE IF NOT EXISTS suites.suite_facts (
-    suite VARCHAR, benchmark VARCHAR, headline VARCHAR, n_tasks INTEGER, n_left_out INTEGER,
-    n_absent_models INTEGER
+    suite VARCHAR, benchmark VARCHAR, headline VARCHAR, n_tasks INTEGER, n_left_out INTEGER
 );
+ALTER TABLE suites.suite_facts DROP COLUMN IF EXISTS n_absent_models;
 -- (suite, task): tasks that were asked for and cannot take part, with the reason
 CREATE TABLE IF NOT EXISTS suites.left_out_tasks (
     suite VARCHAR, task VARCHAR, task_type VARCHAR, reason VARCHAR

@@ -98,7 +98,6 @@ def _facts(suite: Suite) -> pd.DataFrame:
                 "headline": suite.file.headline,
                 "n_tasks": len(suite.tasks),
                 "n_left_out": len(suite.left_out),
-                "n_absent_models": len(suite.absent()),
             }
         ]
     )

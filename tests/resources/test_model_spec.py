@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from mteblite_resources.model_spec import ModelSpec, checkpoint_name, mteb_name, spec_from_argument
+from mteblite_resources.model_spec import ModelSpec, checkpoint_name, mteb_name
 
 
 @pytest.mark.parametrize(
@@ -68,14 +66,6 @@ def test_bad_specs_are_refused_with_the_reason() -> None:
         ModelSpec("m@dim=0", "f")
     with pytest.raises(ValueError, match="cannot have a path"):
         ModelSpec("package:x", "f", path="somewhere")
-
-
-def test_an_argument_is_a_folder_or_a_name(tmp_path: Path) -> None:
-    folder = tmp_path / "my run (3)"
-    folder.mkdir()
-    spec = spec_from_argument(str(folder))
-    assert (spec.name, spec.path, spec.role) == ("my-run-3-", str(folder), "candidate")
-    assert spec_from_argument("org/model@dim=8").family == "org/model"
 
 
 def test_names_for_mteb_have_an_organisation() -> None:

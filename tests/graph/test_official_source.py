@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import tiny_suite
+import yaml
 from official_world import new_result, put, subsets
 from tiny_suite import ran, table
 
@@ -66,3 +67,16 @@ def test_a_changed_file_runs_what_hangs_on_it_and_an_equal_one_nothing(mirror, t
 
     os.utime(path, ns=(1, 1))  # written again with equal content
     assert ran(run("materialize")) == {"official_results": ["official"]}
+
+
+def test_own_data_is_run_where_official_scores_alone_are_asked_for(mirror, tmp_path, monkeypatch):
+    """None are set, and nobody has any of a user's own data: the suite goes on all the same."""
+    home = tmp_path / "home"
+    monkeypatch.delenv("MTEBLITE_OFFICIAL_SCORES")
+    document = yaml.safe_load((home / "suites" / "mine.yaml").read_text())
+    tiny_suite.write_suite(home, {**document, "reference_scores": ["official"]})
+    report = run("materialize")
+    assert report["failed_checks"] == []
+    rows = table(home, "reference_scores.full_scores").set_index("model")
+    assert rows["source"].to_dict() == {"m": "run", "m+norm": "run"}
+    assert ran(run("plan")) == {}

@@ -159,10 +159,12 @@ CREATE TABLE IF NOT EXISTS item_parameters.abilities (
     suite VARCHAR, task VARCHAR, model VARCHAR, theta DOUBLE, theta_mean DOUBLE, theta_sd DOUBLE
 );
 
--- (suite, task): how many items are selected; `spread` is NULL where items are shared out equally
+-- (suite, task): how many items are selected; `spread` is NULL where items are shared out equally,
+-- `tokens` where k items are taken, whatever they cost; else as many as these tokens pay
 CREATE TABLE IF NOT EXISTS selections.allocations (
     suite VARCHAR, task VARCHAR, k INTEGER, item_tokens DOUBLE, spread DOUBLE
 );
+ALTER TABLE selections.allocations ADD COLUMN IF NOT EXISTS tokens DOUBLE;
 -- (suite, task, item_id)
 CREATE TABLE IF NOT EXISTS selections.selected_items (
     suite VARCHAR, task VARCHAR, item_id VARCHAR, method VARCHAR, rank INTEGER, weight DOUBLE

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from mteblite_assets.calibrations.fitted_task import calibrate_variant
+from mteblite_assets.calibrations.levels import CROSS_FITTED, JOINT
 from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
@@ -14,6 +15,7 @@ from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of
 from mteblite_assets.item_parameters.fitting import fit_from_tables
 from mteblite_assets.pools.task_data import task_kind
+from mteblite_assets.selections.assets import count_and_costs, pays_by_token
 
 
 def _settings(context: SettingsContext) -> Any:
@@ -25,9 +27,15 @@ def _settings(context: SettingsContext) -> Any:
     return Variant.chosen(file).estimator_for(kind), file.calibration
 
 
+def selects_for_tokens(context: SettingsContext) -> bool:
+    """Say whether inner fits select, and for tokens: then a selection's size is not its K."""
+    return pays_by_token(context) and context.suite.file.calibration in {*CROSS_FITTED, *JOINT}
+
+
 @stage_asset(
     grain=Grain.SUITE_TASK,
     deps=[*EVIDENCE, "item_parameters", "selected_items"],
+    optional=dict.fromkeys(("allocations", "pool_costs"), selects_for_tokens),
     tables=["calibrations.calibrations"],
     code_version="2",
     settings=_settings,
@@ -49,13 +57,17 @@ def calibrations(work: Work) -> Produced:
     fit = fit_from_tables(
         work.rows("item_parameters.item_parameters"), work.rows("item_parameters.abilities")
     )
+    evidence = evidence_of(work, work.key["task"])
+    k, costs = count_and_costs(work, evidence) if selects_for_tokens(work) else (None, None)
     fitted = calibrate_variant(
-        evidence_of(work, work.key["task"]),
+        evidence,
         fit,
         work.rows("selections.selected_items"),
         Variant.chosen(file),
         (work.key["suite"], file.pool.seed),
         response_model=file.response_model,
+        k=k,
+        costs=costs,
     )
     row = {k: v for k, v in fitted.calibration_row().items() if k != "task"}
     facts = {k: v if isinstance(v, str) else round(float(str(v)), 5) for k, v in row.items()}

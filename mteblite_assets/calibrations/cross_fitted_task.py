@@ -27,6 +27,7 @@ def cross_fitted_estimates(
     *,
     response_model: str = "auto",
     statistic: Statistic = set_statistic,
+    costs: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return raw estimates of the models with a full score and outcomes, each by a fit without it.
 
@@ -41,6 +42,7 @@ def cross_fitted_estimates(
         rng_keys: stable keys of the random draws.
         response_model: see `fit_items`.
         statistic: the official set statistic.
+        costs: tokens of each item, where items are chosen for tokens; see `choose`.
     """
     reference = restrict(evidence, usable_models(evidence))
 
@@ -49,7 +51,7 @@ def cross_fitted_estimates(
         return statistics_of(reference, positions, weights, function)
 
     def raw(train: np.ndarray) -> np.ndarray:
-        fit = TrainingFit(reference, train, k, rng_keys, statistics, response_model)
+        fit = TrainingFit(reference, train, k, rng_keys, statistics, response_model, costs)
         return fit.raw(selection, estimator)
 
     return cross_fitted(raw, np.ones(len(reference.models), dtype=bool), reference.families)

@@ -23,7 +23,7 @@ from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.item_parameters.evidence import TaskEvidence
 from mteblite_assets.item_parameters.fitting import ItemFit, fit_items, restrict, usable_models
 from mteblite_assets.outcomes.scoring import set_statistic
-from mteblite_assets.selections.registry import select
+from mteblite_assets.selections.token_budget import choose
 
 
 def fit_task(
@@ -34,6 +34,7 @@ def fit_task(
     *,
     response_model: str = "auto",
     statistic: Statistic = set_statistic,
+    costs: np.ndarray | None = None,
 ) -> FittedTask:
     """Fit, select and calibrate a task on its reference models.
 
@@ -45,15 +46,16 @@ def fit_task(
         rng_keys: stable keys of the random draws, e.g. (suite, seed).
         response_model: see `fit_items`.
         statistic: the official set statistic.
+        costs: tokens of each item, where items are chosen for tokens; see `choose`.
 
     Raises:
         ValueError: no model can be used, or the estimate is undefined for every one of them.
     """
     fit = fit_items(evidence, response_model)
-    selection = select(variant.selection(evidence.kind), evidence, fit, k, rng_keys)
+    selection = choose(variant.selection(evidence.kind), evidence, fit, k, rng_keys, costs)
     return calibrate_variant(
         evidence, fit, selection, variant, rng_keys,
-        response_model=response_model, statistic=statistic,
+        response_model=response_model, statistic=statistic, k=k, costs=costs,
     )  # fmt: skip
 
 
@@ -66,6 +68,8 @@ def calibrate_variant(
     *,
     response_model: str = "auto",
     statistic: Statistic = set_statistic,
+    k: int | None = None,
+    costs: np.ndarray | None = None,
 ) -> FittedTask:
     """Calibrate a selection as a variant asks for, cross-fitted where it does; see `fit_task`.
 
@@ -74,9 +78,11 @@ def calibrate_variant(
         fit: their items.
         selection: the variant's selection on the fit.
         variant: whose estimator and calibration to use.
-        rng_keys: those of the selection; inner fits select as many items with them.
+        rng_keys: those of the selection; inner fits select with them.
         response_model: see `fit_items`.
         statistic: the official set statistic.
+        k: what the selection was chosen with, and inner fits are; None = its number of items.
+        costs: tokens of each item, where items are chosen for tokens; see `choose`.
     """
     estimator = variant.estimator_for(evidence.kind)
     calibration = variant.calibration_for(
@@ -86,8 +92,8 @@ def calibrate_variant(
     if calibration in CROSS_FITTED or calibration in JOINT:
         calibration = CROSS_FITTED.get(calibration, starting_line(evidence.kind))
         held_out = cross_fitted_estimates(
-            evidence, variant.selection(evidence.kind), estimator, len(selection), rng_keys,
-            response_model=response_model, statistic=statistic,
+            evidence, variant.selection(evidence.kind), estimator, k or len(selection), rng_keys,
+            response_model=response_model, statistic=statistic, costs=costs,
         )  # fmt: skip
     return calibrate_task(
         evidence, fit, selection, estimator,

@@ -12,8 +12,8 @@ from mteblite_assets.calibrations.estimator import EstimationContext, Reference,
 from mteblite_assets.calibrations.registry import find_estimator, usable_estimator
 from mteblite_assets.item_parameters.evidence import TaskEvidence
 from mteblite_assets.item_parameters.fitting import ItemFit, fit_items, restrict, usable_models
-from mteblite_assets.selections.registry import select_positions
 from mteblite_assets.selections.selector import pool_weights
+from mteblite_assets.selections.token_budget import choose_positions
 
 SetStatistics = Callable[[np.ndarray, np.ndarray, str], np.ndarray]
 """(positions, weights, set estimator) -> the statistic of every model (n_models,)."""
@@ -30,6 +30,7 @@ class TrainingFit:
         rng_keys: stable keys of the random draws.
         set_statistics: statistic of set metrics on a selection.
         response_model: see `fit_items`.
+        costs: tokens of each item, where items are chosen for tokens; see `choose`.
     """
 
     evidence: TaskEvidence
@@ -38,6 +39,7 @@ class TrainingFit:
     rng_keys: tuple[str | int, ...]
     set_statistics: SetStatistics
     response_model: str = "auto"
+    costs: np.ndarray | None = None
     _selected: dict[str, tuple[str, np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     def raw(self, selection: str, estimator: str) -> np.ndarray:
@@ -78,8 +80,8 @@ class TrainingFit:
     def select(self, selection: str) -> tuple[str, np.ndarray, np.ndarray]:
         """Return method used, positions and weights of a selection."""
         if selection not in self._selected:
-            self._selected[selection] = select_positions(
-                selection, self.reference, self.fit, self.k, self.rng_keys
+            self._selected[selection] = choose_positions(
+                selection, self.reference, self.fit, self.k, self.rng_keys, self.costs
             )
         return self._selected[selection]
 

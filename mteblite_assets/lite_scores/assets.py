@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mteblite_assets.calibrations.assets import selects_for_tokens
 from mteblite_assets.calibrations.fitted_task import FittedTask
 from mteblite_assets.calibrations.levels import JOINT
 from mteblite_assets.calibrations.registry import NEEDS_REFERENCE
@@ -47,7 +48,7 @@ def _release_settings(context: SettingsContext) -> Any:
     grain=Grain.SUITE,
     deps=[*EVIDENCE, "pool_costs", "item_parameters", "selected_items", "calibrations",
           "lomo_predictions"],
-    optional={"public_scores": release_learns},
+    optional={"public_scores": release_learns, "allocations": selects_for_tokens},
     tables=[
         "lite_scores.lite_suites", "lite_scores.lite_suite_intervals",
         "lite_scores.lite_suite_joint",
@@ -137,7 +138,10 @@ def _released_rows(
 
 
 def _counts(work: Work) -> dict[str, int]:
-    """Items that were selected of each task."""
+    """The K that each task was selected with: its number of items, but where tokens are paid."""
+    if selects_for_tokens(work):
+        return {str(t): int(k) for t, k in work.rows("selections.allocations")
+                .set_index("task")["k"].items()}  # fmt: skip
     return {str(k): int(v) for k, v in work.rows("selections.selected_items")["task"]
             .value_counts().items()}  # fmt: skip
 

@@ -81,7 +81,7 @@ def fit_release(
         evidences: the suite's tasks with the kept reference models.
         variant: with a calibration in `JOINT`.
         settings: those of the validation.
-        k_by_task: items that were selected of each task for the release.
+        k_by_task: items that were selected of each task for the release (by token: K).
         level: coverage of the intervals.
 
     Raises:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of, evidences_of
+from mteblite_assets.item_parameters.evidence import TaskEvidence
 from mteblite_assets.item_parameters.fitting import fit_from_tables
 from mteblite_assets.pools.task_data import task_kind
-from mteblite_assets.selections.registry import select
 from mteblite_assets.selections.sharing import Sharing
+from mteblite_assets.selections.token_budget import choose
 
 
 def _sharing_settings(context: SettingsContext) -> Any:
     suite = context.suite
-    seed = suite.file.pool.seed if suite.file.allocation == "budget" else None
+    seed = suite.file.pool.seed if suite.file.shares_out else None
     counts = {e.task: e.k for e in suite.tasks}
     return counts, suite.file.allocation, suite.file.token_budget, seed
 
@@ -39,7 +42,8 @@ def allocations(work: Work) -> Produced:
     """One row per (suite, task): how many items are selected, and what one costs in tokens.
 
     The suite's K of every task, or (`allocation: budget`) as many items as the same tokens pay,
-    shared out by cost and spread so that the macro mean becomes most certain.
+    shared out by cost and spread so that the macro mean becomes most certain. With
+    `allocation: tokens` K is what average items would be; `tokens`, what they cost, is what counts.
     """
     file = work.suite.file
     counts = {e.task: e.k for e in work.suite.tasks}
@@ -47,11 +51,13 @@ def allocations(work: Work) -> Produced:
     costs = tasks.merge(work.rows("pools.shared_pool_costs"), on="pool_task", how="left")
     rows = costs[["task", "item_tokens"]].assign(spread=None)
     facts: dict[str, Any] = {"allocation": file.allocation}
-    if file.allocation == "budget":
+    if file.shares_out:
         sharing = sharing_of(work)
         counts, spreads = sharing.counts(), sharing.spreads()
         rows["spread"] = rows["task"].map(spreads)
     rows["k"] = rows["task"].map(counts)
+    if file.pays_by_token:
+        rows["tokens"] = rows["k"] * rows["item_tokens"]
     facts["tokens"] = round(float((rows["k"] * rows["item_tokens"]).sum()))
     facts["items"] = ", ".join(f"{t} {k}" for t, k in zip(rows["task"], rows["k"], strict=True))
     return Produced({"selections.allocations": rows}, facts)
@@ -74,6 +80,38 @@ def sharing_of(work: Work) -> Sharing:
     )
 
 
+def pays_by_token(context: SettingsContext) -> bool:
+    """Say whether a suite chooses items for tokens, and so must know what each costs."""
+    return context.suite.file.pays_by_token
+
+
+def token_costs_of(work: Work, evidence: TaskEvidence) -> np.ndarray | None:
+    """Return the tokens of each pool item of a task (n_items,), None where not all were counted."""
+    pools = work.rows("suites.suite_tasks").set_index("task")["pool_task"]
+    counted = work.rows("pools.shared_item_costs")
+    rows = counted[counted["pool_task"] == pools[evidence.task]].set_index("item_id")["tokens"]
+    tokens = rows.reindex(evidence.items["item_id"]).to_numpy(dtype=float)
+    return tokens if len(tokens) and np.isfinite(tokens).all() else None
+
+
+def count_and_costs(work: Work, evidence: TaskEvidence) -> tuple[int, np.ndarray | None]:
+    """Return a task's K and, where the suite pays by token, what its items cost; see `choose`.
+
+    Raises:
+        ValueError: the suite pays by token, and the items of the task were not counted.
+    """
+    k = int(work.rows("selections.allocations").set_index("task")["k"][evidence.task])
+    if not pays_by_token(work):
+        return k, None
+    costs = token_costs_of(work, evidence)
+    if costs is None:
+        raise ValueError(
+            f"{evidence.task}: `allocation: tokens` needs the tokens of every item of its pool, "
+            "but some were not counted: run the stage pools again with --force"
+        )
+    return k, costs
+
+
 def _settings(context: SettingsContext) -> Any:
     file, description = context.suite.file, context.entry.description
     if description is None:  # not resolved yet: nothing can run either
@@ -85,6 +123,7 @@ def _settings(context: SettingsContext) -> Any:
 @stage_asset(
     grain=Grain.SUITE_TASK,
     deps=[*EVIDENCE, "item_parameters", "allocations"],
+    optional={"pool_costs": pays_by_token},
     tables=["selections.selected_items"],
     code_version="2",
     settings=_settings,
@@ -103,25 +142,44 @@ def _settings(context: SettingsContext) -> Any:
         ),
         Check(
             "size_as_asked",
-            "A selection has K items, or the whole pool where that is smaller.",
+            "A selection has K items, or the whole pool where that is smaller; not by tokens.",
             "SELECT s.suite, s.task, count(*) AS selected, any_value(a.k) AS k "
             "FROM selections.selected_items s JOIN selections.allocations a USING (suite, task) "
-            "JOIN pools.pool_stats p USING (suite, task) GROUP BY s.suite, s.task "
+            "JOIN pools.pool_stats p USING (suite, task) "
+            "WHERE a.tokens IS NULL GROUP BY s.suite, s.task "
             "HAVING count(*) <> least(any_value(a.k), any_value(p.n_items))",
+        ),
+        Check(
+            "tokens_as_paid",
+            "A selection for tokens costs no more; items cost their share of the pool's tokens.",
+            "WITH priced AS (SELECT pool_task, item_id, "
+            "tokens / avg(tokens) OVER (PARTITION BY pool_task) AS price "
+            "FROM pools.shared_item_costs) "
+            "SELECT s.suite, s.task, sum(p.price * a.item_tokens) AS cost, "
+            "any_value(a.tokens) AS tokens FROM selections.selected_items s "
+            "JOIN selections.allocations a USING (suite, task) "
+            "JOIN suites.suite_tasks t USING (suite, task) "
+            "JOIN priced p USING (pool_task, item_id) WHERE a.tokens IS NOT NULL "
+            "GROUP BY s.suite, s.task "
+            "HAVING sum(p.price * a.item_tokens) > any_value(a.tokens) * (1 + 1e-6)",
         ),
     ],
 )
 def selected_items(work: Work) -> Produced:
-    """One row per (suite, task, item_id): method, rank and weight of the K selected items."""
+    """One row per (suite, task, item_id): method, rank and weight of the K selected items.
+
+    With `allocation: tokens` as many as the task's tokens pay, by gain per token where the method
+    has a gain.
+    """
     file, name = work.suite.file, work.key["task"]
     evidence = evidence_of(work, name)
     fit = fit_from_tables(
         work.rows("item_parameters.item_parameters"), work.rows("item_parameters.abilities")
     )
-    counts = work.rows("selections.allocations").set_index("task")["k"]
+    k, costs = count_and_costs(work, evidence)
     method = (file.per_item if evidence.kind == "per_item" else file.set_metric).selection
     keys = (work.key["suite"], file.pool.seed)
-    selection = select(method, evidence, fit, int(counts[name]), keys)
+    selection = choose(method, evidence, fit, k, keys, costs)
     heaviest = selection.sort_values("weight", ascending=False).head(5)
     return Produced(
         {"selections.selected_items": selection},

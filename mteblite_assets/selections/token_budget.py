@@ -1,4 +1,4 @@
-"""Select for a budget of tokens instead of K items: gain per encoded token.
+"""Choose K items, or as many as K items' tokens pay: by gain per encoded token.
 
 Long items must earn their length. Selectors that maximise a gain (`fisher`, `fisher_het`,
 `facility`) take the item of the most gain per token, again and again, while it can be paid; since
@@ -26,7 +26,7 @@ from mteblite_assets.selections.anchor import outcome_vectors
 from mteblite_assets.selections.facility import correlations, cover_weights
 from mteblite_assets.selections.fisher import MIN_GAIN, PRIOR_PRECISION, eligible_items
 from mteblite_assets.selections.fisher_het import difficulty_weights, heteroskedastic_fit
-from mteblite_assets.selections.registry import NEEDS_ABILITY, select, selection_rows
+from mteblite_assets.selections.registry import NEEDS_ABILITY, select_positions, selection_rows
 from mteblite_assets.selections.selector import Selected, pool_weights
 from mteblite_assets.selections.strata import cells, difficulty
 
@@ -34,6 +34,54 @@ Gain = Callable[[list[int]], np.ndarray]
 """Items chosen so far -> what each item (n,) would add; 0 for those that must not be chosen."""
 PAID = 1.0 + 1e-9
 """Sums in another order differ in their last digits: an exactly paid item is paid."""
+Positions = tuple[str, np.ndarray, np.ndarray]
+"""Method used, positions in rank order, weights; see `select_positions`."""
+
+
+def choose(
+    method: str,
+    evidence: TaskEvidence,
+    fit: ItemFit,
+    k: int,
+    rng_keys: tuple[str | int, ...],
+    costs: np.ndarray | None = None,
+) -> pd.DataFrame:
+    """Choose k items of a task, or as many as the tokens of k average items pay.
+
+    Args:
+        method: a name in SELECTORS.
+        evidence: the training models.
+        fit: the items fitted on them.
+        k: items, at least 1.
+        rng_keys: stable keys of every random draw.
+        costs: (n_items,) positive tokens of each item, by item_id, in any unit: the budget is k
+            times their mean. None = k items, whatever they cost.
+
+    Returns:
+        As `select`.
+
+    Raises:
+        ValueError: see `select`.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        found = choose_positions(method, evidence, fit, k, rng_keys, costs)
+    return selection_rows(evidence, *found)
+
+
+def choose_positions(
+    method: str,
+    evidence: TaskEvidence,
+    fit: ItemFit,
+    k: int,
+    rng_keys: tuple[str | int, ...],
+    costs: np.ndarray | None = None,
+) -> Positions:
+    """Return method used, positions in rank order and weights; see `choose`."""
+    if costs is None or k < 1:
+        return select_positions(method, evidence, fit, k, rng_keys)
+    return _for_budget(method, evidence, fit, costs, k * float(costs.mean()), rng_keys)
 
 
 def select_for_budget(
@@ -60,20 +108,16 @@ def select_for_budget(
     Raises:
         ValueError: the budget pays no item, or `select` refuses.
     """
+    from threadpoolctl import threadpool_limits
+
     if budget * PAID < costs.min():
         raise ValueError(
             f"{evidence.task}: a budget of {budget:g} tokens pays no item, the cheapest costs "
             f"{costs.min():g}: raise the budget"
         )
-    whole = costs.sum() <= budget * PAID
-    has_gain = method in GAINS and (method not in NEEDS_ABILITY or fit.usable)
-    if whole or not has_gain or evidence.kind != "per_item":
-        return _largest_paid(method, evidence, fit, costs, budget, rng_keys)
-    reference = restrict(evidence, usable_models(evidence))
-    chosen, weights = _by_cell(method, reference, fit, costs, budget)
-    if len(chosen) == 0:
-        return _largest_paid("strat", evidence, fit, costs, budget, rng_keys)
-    return selection_rows(evidence, method, chosen, weights / weights.sum())
+    with threadpool_limits(limits=1):
+        found = _for_budget(method, evidence, fit, costs, budget, rng_keys)
+    return selection_rows(evidence, *found)
 
 
 def greedy_per_cost(gain: Gain, costs: np.ndarray, budget: float) -> list[int]:
@@ -123,6 +167,26 @@ def cover_gain(similarity: np.ndarray, mass: np.ndarray) -> Gain:
 
 Within = Callable[[np.ndarray], tuple[Gain, Callable[[np.ndarray], np.ndarray]]]
 """Positions of a cell -> the gain over them, and places -> weights."""
+
+
+def _for_budget(
+    method: str,
+    evidence: TaskEvidence,
+    fit: ItemFit,
+    costs: np.ndarray,
+    budget: float,
+    rng_keys: tuple[str | int, ...],
+) -> Positions:
+    """`select_for_budget`, as positions."""
+    whole = costs.sum() <= budget * PAID
+    has_gain = method in GAINS and (method not in NEEDS_ABILITY or fit.usable)
+    if whole or not has_gain or evidence.kind != "per_item":
+        return _largest_paid(method, evidence, fit, costs, budget, rng_keys)
+    reference = restrict(evidence, usable_models(evidence))
+    chosen, weights = _by_cell(method, reference, fit, costs, budget)
+    if len(chosen) == 0:
+        return _largest_paid("strat", evidence, fit, costs, budget, rng_keys)
+    return method, chosen, weights / weights.sum()
 
 
 def _fisher(evidence: TaskEvidence, fit: ItemFit) -> Within:
@@ -191,24 +255,22 @@ def _largest_paid(
     costs: np.ndarray,
     budget: float,
     rng_keys: tuple[str | int, ...],
-) -> pd.DataFrame:
-    """The selection of the largest K that bisection finds paid.
+) -> Positions:
+    """The selection of the largest K that a search from average costs upwards finds paid.
 
-    Costs need not rise with K, since other items are chosen at each; what comes back is paid.
+    Costs need not rise with K, since other items are chosen at each; what comes back is paid. The
+    search starts where the answer mostly is, since every step makes a whole selection.
     """
-    place = pd.Series(np.arange(len(costs)), index=evidence.items["item_id"])
     low, high = 0, len(costs) + 1
-    found: pd.DataFrame | None = None
+    k, step = int(np.clip(budget * PAID / costs.mean(), 1, len(costs))), 1
+    found: Positions | None = None
     while high - low > 1:
-        k = (low + high) // 2
-        selection = select(method, evidence, fit, k, rng_keys)
-        if costs[place[selection["item_id"]].to_numpy()].sum() <= budget * PAID:
-            low, found = k, selection
+        chosen = select_positions(method, evidence, fit, k, rng_keys)
+        if costs[chosen[1]].sum() <= budget * PAID:
+            low, found = k, chosen
         else:
             high = k
-    return found if found is not None else _cheapest(evidence, costs)
-
-
-def _cheapest(evidence: TaskEvidence, costs: np.ndarray) -> pd.DataFrame:
-    """One item, where the budget pays no item that the method would choose."""
-    return selection_rows(evidence, "cheapest", np.array([np.argmin(costs)]), np.ones(1))
+        bracketed = low > 0 and high <= len(costs)
+        k = (low + high) // 2 if bracketed else k + step if found is not None else k - step
+        k, step = int(np.clip(k, low + 1, max(low + 1, high - 1))), 2 * step
+    return found if found is not None else ("cheapest", np.array([np.argmin(costs)]), np.ones(1))

@@ -60,7 +60,8 @@ class MethodKeys(Strict):
         preset: variants that validation compares beside the chosen and the standard ones, and
             from which the nested protocol chooses; null = none, and no nested protocol.
         allocation: `equal` takes K items of every task; `budget` shares items out over tasks by
-            token cost and spread.
+            token cost and spread; `tokens` shares out alike, then chooses the items of a task by
+            gain per token, as many as its tokens pay.
         token_budget: tokens that the selected items of all tasks may cost, without what items
             share (train rows, shared documents); null = what K items of every task cost.
         interval_level: coverage of intervals; null = 0.9, or with too few families for it a
@@ -74,13 +75,25 @@ class MethodKeys(Strict):
     calibration: str = "linear"
     response_model: str = "auto"
     preset: str | None = "seed"
-    allocation: Literal["equal", "budget"] = "equal"
+    allocation: Literal["equal", "budget", "tokens"] = "equal"
     token_budget: int | None = Field(None, ge=1)
     interval_level: float | None = Field(None, gt=0.0, lt=1.0)
     validation: ValidationKeys = ValidationKeys()
 
     @model_validator(mode="after")
     def _budgets_are_shared_out(self) -> MethodKeys:
-        if self.token_budget is not None and self.allocation != "budget":
-            raise ValueError("`token_budget` needs `allocation: budget`; `equal` goes by k alone")
+        if self.token_budget is not None and not self.shares_out:
+            raise ValueError(
+                "`token_budget` needs `allocation: budget` or `tokens`; `equal` goes by k alone"
+            )
         return self
+
+    @property
+    def shares_out(self) -> bool:
+        """Whether a budget of tokens is shared out over tasks."""
+        return self.allocation != "equal"
+
+    @property
+    def pays_by_token(self) -> bool:
+        """Whether the items of a task are chosen for tokens, not for their number."""
+        return self.allocation == "tokens"

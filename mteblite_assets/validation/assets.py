@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_assets.item_parameters.assets import EVIDENCE, evidences_of
 from mteblite_assets.item_parameters.evidence import TaskEvidence
-from mteblite_assets.selections.assets import sharing_of
+from mteblite_assets.selections.assets import sharing_of, token_costs_of
 from mteblite_assets.suites.task_types import task_types
 from mteblite_assets.validation.fold_counts import counts_of_fold
 from mteblite_assets.validation.folds import family_by_model
@@ -43,8 +41,9 @@ def validation_settings(work: Work, evidences: list[TaskEvidence]) -> Settings:
     tasks = work.rows("suites.suite_tasks")
     known = {m for e in evidences for m in e.models}
     counts = None
-    if file.allocation == "budget":
+    if file.shares_out:
         counts = counts_of_fold(sharing_of(work), family_by_model(evidences))
+    costs = {e.task: token_costs_of(work, e) for e in evidences}
     return Settings(
         k_by_task={e.task: e.k for e in work.suite.tasks},
         seed=file.pool.seed,
@@ -57,23 +56,11 @@ def validation_settings(work: Work, evidences: list[TaskEvidence]) -> Settings:
         ),
         response_model=file.response_model,
         random_draws=file.validation.random_draws,
-        token_costs=_token_costs(work, evidences),
+        token_costs={task: tokens for task, tokens in costs.items() if tokens is not None},
         compared=Variant.chosen(file),
         k_of_fold=counts,
+        by_token=file.pays_by_token,
     )
-
-
-def _token_costs(work: Work, evidences: list[TaskEvidence]) -> dict[str, np.ndarray]:
-    """Tokens of each pool item, in order of item_id, of the tasks whose pools were counted."""
-    pools = work.rows("suites.suite_tasks").set_index("task")["pool_task"]
-    counted = work.rows("pools.shared_item_costs")
-    found = {}
-    for evidence in evidences:
-        rows = counted[counted["pool_task"] == pools[evidence.task]].set_index("item_id")["tokens"]
-        tokens = rows.reindex(evidence.items["item_id"]).to_numpy(dtype=float)
-        if len(tokens) and np.isfinite(tokens).all():
-            found[evidence.task] = tokens
-    return found
 
 
 @stage_asset(

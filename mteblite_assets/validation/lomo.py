@@ -49,6 +49,7 @@ class Settings:
         workers: threads that share the tasks; None = one per core, at most MAX_WORKERS.
         k_of_fold: items per task by what a fold's training models teach, where K is not the same
             for all; random baselines keep to `k_by_task`.
+        by_token: select as many items as the tokens of K average ones pay, see `choose`.
     """
 
     k_by_task: Mapping[str, int]
@@ -61,6 +62,7 @@ class Settings:
     compared: Variant = COMPARED
     workers: int | None = None
     k_of_fold: Callable[[Fold], Mapping[str, int]] | None = None
+    by_token: bool = False
 
     def k_for(self, fold: Fold, task: str) -> int:
         """Return the items that a fold selects of a task."""
@@ -211,6 +213,7 @@ def refits_of(evidence: TaskEvidence, settings: Settings) -> TaskRefits:
         random_draws=settings.random_draws,
         token_costs=settings.token_costs.get(evidence.task),
         compared=settings.compared,
+        by_token=settings.by_token,
     )
 
 

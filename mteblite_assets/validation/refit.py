@@ -48,6 +48,7 @@ class TaskRefits:
         token_costs: (n_items,) tokens of each item; None = texts by task type.
         compared: variant whose selection sets the budget of `same_token`.
         baseline_k: items of `random`; None = the k given first.
+        by_token: select as many items as the tokens of k average ones pay, see `choose`.
     """
 
     evidence: TaskEvidence
@@ -59,6 +60,7 @@ class TaskRefits:
     token_costs: np.ndarray | None = None
     compared: Variant = COMPARED
     baseline_k: int | None = None
+    by_token: bool = False
     _done: dict[tuple[bytes, str], np.ndarray] = field(default_factory=dict, repr=False)
     _estimates: dict[tuple[bytes, str], np.ndarray] = field(default_factory=dict, repr=False)
     _fits: dict[tuple[bytes, int], TrainingFit] = field(default_factory=dict, repr=False)
@@ -186,6 +188,7 @@ class TaskRefits:
                 rng_keys=(self.seed,),
                 set_statistics=self.set_statistics,
                 response_model=self.response_model,
+                costs=self._costs if self.by_token else None,
             )
         return self._fits[key]
 
@@ -216,6 +219,12 @@ class TaskRefits:
         return self._random if choice.source == "random" else self._same_token(train)
 
     @cached_property
+    def _costs(self) -> np.ndarray:
+        """(n_items,) what encoding each item costs."""
+        evidence = self.evidence
+        return item_costs(evidence.task_type, len(evidence.items), self.token_costs)
+
+    @cached_property
     def _pool(self) -> np.ndarray:
         """(1, n_models) scores on the whole pool."""
         return self.evidence.pool_scores[None]
@@ -232,8 +241,7 @@ class TaskRefits:
 
     def _same_token(self, train: np.ndarray) -> np.ndarray:
         """(n_draws, n_models) raw estimates of random selections that cost what the other does."""
-        n_items = len(self.evidence.items)
-        costs = item_costs(self.evidence.task_type, n_items, self.token_costs)
+        costs, n_items = self._costs, len(self.evidence.items)
         if np.ptp(costs) == 0.0:
             budget = float(costs[0] * min(self.k, n_items))
         else:

@@ -141,6 +141,72 @@ def test_a_budget_takes_more_of_what_is_cheap_and_uncertain(home, upkeep):
     assert more.sum() > rows["k"].sum()
 
 
+FISHER = {"selection": "fisher", "estimator": "mean"}
+
+
+def spent(home):
+    """By task, what the selection costs: each item its share of what average items cost."""
+    items = table(home, "pools.shared_item_costs")
+    items["price"] = items["tokens"] / items.groupby("pool_task")["tokens"].transform("mean")
+    tasks = table(home, "suites.suite_tasks")[["task", "pool_task"]]
+    chosen = table(home, "selections.selected_items").merge(tasks, on="task")
+    prices = chosen.merge(items, on=["pool_task", "item_id"]).groupby("task")["price"].sum()
+    return prices * table(home, "selections.allocations").set_index("task")["item_tokens"]
+
+
+@pytest.mark.long
+def test_tokens_choose_items_by_gain_per_token_down_the_graph(home, upkeep):
+    keys = {"per_item": FISHER, "preset": None}
+    change(home, allocation="budget", **keys)
+    upkeep()
+    by_number = table(home, "selections.allocations").set_index("task")
+    assert by_number["tokens"].isna().all()
+    predicted = table(home, "validation.lomo_predictions")
+    change(home, allocation="tokens", **keys)
+    report = upkeep()
+    made = counts(report)
+    assert not report["failed_checks"]
+    assert {k: made[k] for k in ("allocations", "selected_items", "lomo_predictions")} == {
+        "allocations": 1, "selected_items": 3, "lomo_predictions": 1,
+    }  # fmt: skip
+    assert not {"item_parameters", "pool_costs", "pool_items"} & set(made)
+    rows = table(home, "selections.allocations").set_index("task")
+    assert rows["k"].to_dict() == by_number["k"].to_dict()
+    assert np.allclose(rows["tokens"], rows["k"] * rows["item_tokens"])
+    cost = spent(home)
+    assert (cost <= rows["tokens"] * (1 + 1e-9)).all()
+    sizes = table(home, "selections.selected_items").groupby("task").size()
+    # Queries differ in the length of their documents: short ones that tell as much come first.
+    assert sizes["TinySearch"] > rows["k"]["TinySearch"]
+    assert sizes["TinySTS"] == rows["k"]["TinySTS"]
+    assert not table(home, "validation.lomo_predictions").equals(predicted)
+    # Tokens say how many; inner fits do not select for a line within the sample.
+    more = int(1.5 * rows["tokens"].sum())
+    change(home, allocation="tokens", token_budget=more, **keys)
+    made = counts(upkeep())
+    assert made["allocations"] == made["lomo_predictions"] == 1
+    assert not {"item_parameters", "pool_costs", "pool_items"} & set(made)
+    assert rows["tokens"].sum() < spent(home).sum() <= more
+    assert counts(upkeep(command="plan")) == {}
+
+
+@pytest.mark.long
+def test_inner_fits_and_the_release_pay_by_token_too(home, upkeep):
+    keys = {"per_item": FISHER, "set_metric": SURROGATE, "calibration": "blup", "preset": None}
+    change(home, allocation="budget", **keys)
+    upkeep()
+    lines = table(home, "calibrations.calibrations").set_index("task")
+    change(home, allocation="tokens", **keys)
+    report = upkeep()
+    assert not report["failed_checks"]
+    assert counts(report)["lite_scores"] == 1
+    found = table(home, "calibrations.calibrations").set_index("task")
+    assert found.loc["TinySearch", "intercept"] != lines.loc["TinySearch", "intercept"]
+    # The release starts from the same estimates as the folds: of K average items' tokens.
+    assert len(table(home, "lite_scores.lite_suite_joint")) == 1
+    assert counts(upkeep(command="plan")) == {}
+
+
 def test_a_level_that_four_families_do_not_allow_is_refused(home, upkeep):
     change(home, interval_level=0.9)
     report = upkeep(expect=1)
@@ -156,7 +222,7 @@ def test_a_level_that_four_families_do_not_allow_is_refused(home, upkeep):
     ({"preset": "worst"}, "`preset`: there is no 'worst'"),
     ({"response_model": "3pl"}, "`response_model`: there is no '3pl'"),
     ({"set_metric": {"estimator": "auc"}}, "`set_metric.estimator`: there is no 'auc'"),
-    ({"allocation": "fair"}, "`allocation`: Input should be 'equal' or 'budget'"),
+    ({"allocation": "fair"}, "`allocation`: Input should be 'equal', 'budget' or 'tokens'"),
     ({"token_budget": 5}, "`token_budget` needs `allocation: budget`"),
     ({"interval_level": 90}, "`interval_level`: Input should be less than 1"),
     ({"validation": {"protocols": ["family_lomo", "loo"]}},

@@ -24,7 +24,7 @@ TABLES = {
         "suite task item_id response_model slope intercept residual_sd n_models", 120),
     "item_parameters.abilities": ("suite task model theta", 15),
     "pools.pool_costs": ("suite task item_tokens shared_tokens n_tokens", 3),
-    "selections.allocations": ("suite task k item_tokens spread", 3),
+    "selections.allocations": ("suite task k item_tokens spread tokens", 3),
     "selections.selected_items": ("suite task item_id method rank weight", 18),
     "calibrations.calibrations": (
         "suite task method estimator slope intercept residual_sd n_models", 3),

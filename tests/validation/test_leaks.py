@@ -22,9 +22,11 @@ from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.item_parameters.evidence import TaskEvidence
 from mteblite_assets.outcomes.scoring import set_statistic
 from mteblite_assets.selections.registry import SELECTORS
+from mteblite_assets.selections.sharing import Sharing
+from mteblite_assets.validation.fold_counts import counts_of_fold
 from mteblite_assets.validation.folds import Fold, make_folds, mean_scores
 from mteblite_assets.validation.joint_folds import JointFolds, PublicScores
-from mteblite_assets.validation.lomo import Settings, predict_held_out
+from mteblite_assets.validation.lomo import Settings, predict_protocol
 from mteblite_assets.validation.nested import predict_nested
 from mteblite_assets.validation.presets import packaged_presets
 from mteblite_assets.validation.refit import TaskRefits
@@ -72,17 +74,28 @@ def family_of(evidence: TaskEvidence, *names: str) -> np.ndarray:
     return np.isin(evidence.families, names)
 
 
-def refits(evidence: TaskEvidence, response_model: str = "auto") -> TaskRefits:
-    costs = np.random.default_rng(2).integers(5, 90, size=len(evidence.items)).astype(float)
+def costs_of(evidence: TaskEvidence) -> np.ndarray:
+    return np.random.default_rng(2).integers(5, 90, size=len(evidence.items)).astype(float)
+
+
+def refits(
+    evidence: TaskEvidence, response_model: str = "auto", *, by_token: bool = False
+) -> TaskRefits:
     return TaskRefits(
-        evidence, K, 0, set_statistic, response_model, random_draws=2, token_costs=costs
-    )
+        evidence, K, 0, set_statistic, response_model, random_draws=2,
+        token_costs=costs_of(evidence), by_token=by_token,
+    )  # fmt: skip
 
 
-def check_task(evidence: TaskEvidence, choices: list, response_model: str = "auto") -> None:
+def check_task(
+    evidence: TaskEvidence, choices: list, response_model: str = "auto", *, by_token: bool = False
+) -> None:
     """Training models are told the same, whatever the held-out family did."""
     held_out = family_of(evidence, "f00")
-    tasks = [refits(e, response_model) for e in (evidence, replaced(evidence, held_out))]
+    tasks = [
+        refits(e, response_model, by_token=by_token)
+        for e in (evidence, replaced(evidence, held_out))
+    ]
     made = [task.predict_many(~held_out, choices) for task in tasks]
     assert set(made[0]) == {str(c) for c in choices}
     changed = 0
@@ -115,6 +128,14 @@ def test_every_selector_estimator_and_calibration_of_per_item_tasks(task):
 def test_every_selector_estimator_and_calibration_of_set_metrics(task):
     (evidence,) = [e for e in suite() if e.task == task]
     check_task(evidence, [*SETS, *suite_variants()])
+
+
+@pytest.mark.parametrize("task", list("ABCD"))
+def test_every_selector_that_is_paid_by_token(task):
+    (evidence,) = [e for e in suite() if e.task == task]
+    estimators = product(("mean", "gp"), ("linear", "crossfit", "blup"))
+    choices = [Variant(s, e, s, c) for s, (e, c) in product(SELECTORS, estimators)]
+    check_task(evidence, [*choices, *BASELINES], by_token=True)
 
 
 @pytest.mark.parametrize("response_model", RESPONSE_MODELS)
@@ -187,8 +208,21 @@ def test_what_joint_layers_learn_and_say_of_a_probe():
             np.testing.assert_array_equal(layer(before, probe).mean, layer(after, probe).mean)
 
 
+def settings_of(evidences: list[TaskEvidence], *, by_token: bool = False) -> Settings:
+    """K of every task; or tokens that each fold shares out by what its training models did."""
+    counts, costs = {e.task: K for e in evidences}, {e.task: costs_of(e) for e in evidences}
+    sharing = Sharing(evidences, {t: float(c.mean()) for t, c in costs.items()}, counts, 0)
+    return Settings(
+        counts, 0, public_scores(), random_draws=2,
+        token_costs=costs if by_token else {},
+        k_of_fold=counts_of_fold(sharing, families(evidences)) if by_token else None,
+        by_token=by_token,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("by_token", [False, True], ids=["by_k", "by_token"])
 @pytest.mark.parametrize("protocol", ["family_lomo", "model_lomo", "frontier"])
-def test_predictions_do_not_know_the_scores_that_they_are_judged_by(protocol):
+def test_predictions_do_not_know_the_scores_that_they_are_judged_by(protocol, by_token):
     """Outcomes stay, full scores of the held-out models change: their predictions stay."""
     evidences = suite()
     choices = [*suite_variants(), *(v for p in PRESETS.values() for v in p.variants)]
@@ -197,10 +231,7 @@ def test_predictions_do_not_know_the_scores_that_they_are_judged_by(protocol):
     hidden = fold.held_out | fold.excluded
 
     def predictions(tasks: list[TaskEvidence]) -> pd.DataFrame:
-        frame = predict_held_out(
-            tasks, choices, {e.task: K for e in tasks}, protocol, 0,
-            public=public_scores(), random_draws=2,
-        )  # fmt: skip
+        frame = predict_protocol(tasks, choices, protocol, settings_of(tasks, by_token=by_token))
         return frame[frame["fold"] == fold.name].drop(columns="actual")
 
     # On the frontier, hidden models must stay the best: all of their ranks decide the fold.
@@ -238,10 +269,12 @@ def test_the_frontier_does_not_know_those_between_either():
 # --- nested ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", sorted(PRESETS))
-def test_nested_choice_and_predictions_of_the_presets(name):
+@pytest.mark.parametrize(
+    ("name", "by_token"),
+    [("best", False), ("seed", False), pytest.param("best", True, marks=pytest.mark.long)],
+)
+def test_nested_choice_and_predictions_of_the_presets(name, by_token):
     evidences, preset = suite(), PRESETS[name]
-    settings = Settings({e.task: K for e in evidences}, 0, public_scores())
     rows = [family_of(e, "f00") for e in evidences]
     scored = [
         dataclasses.replace(e, full_scores=np.where(r, 0.9, e.full_scores))
@@ -249,7 +282,9 @@ def test_nested_choice_and_predictions_of_the_presets(name):
     ]
     all_replaced = [replaced(e, r) for e, r in zip(evidences, rows, strict=True)]
     made = [
-        predict_nested(tasks, preset.variants, settings, patience=preset.patience)
+        predict_nested(
+            tasks, preset.variants, settings_of(tasks, by_token=by_token), patience=preset.patience
+        )
         for tasks in (evidences, scored, all_replaced)
     ]
     chosen = [c.set_index("fold").loc["f00"] for _, c in made]

@@ -162,6 +162,7 @@ def test_tokens_choose_items_by_gain_per_token_down_the_graph(home, upkeep):
     by_number = table(home, "selections.allocations").set_index("task")
     assert by_number["tokens"].isna().all()
     predicted = table(home, "validation.lomo_predictions")
+    price = spent(home) / table(home, "selections.selected_items").groupby("task").size()
     change(home, allocation="tokens", **keys)
     report = upkeep()
     made = counts(report)
@@ -177,10 +178,11 @@ def test_tokens_choose_items_by_gain_per_token_down_the_graph(home, upkeep):
     assert (cost <= rows["tokens"] * (1 + 1e-9)).all()
     sizes = table(home, "selections.selected_items").groupby("task").size()
     # Queries differ in the length of their documents: short ones that tell as much come first.
-    assert sizes["TinySearch"] > rows["k"]["TinySearch"]
+    assert (cost / sizes)["TinySearch"] < price["TinySearch"]
+    assert sizes["TinySearch"] >= rows["k"]["TinySearch"]
+    # All items of the others cost the same.
     assert sizes["TinySTS"] == rows["k"]["TinySTS"]
     assert not table(home, "validation.lomo_predictions").equals(predicted)
-    # Tokens say how many; inner fits do not select for a line within the sample.
     more = int(1.5 * rows["tokens"].sum())
     change(home, allocation="tokens", token_budget=more, **keys)
     made = counts(upkeep())
@@ -202,7 +204,6 @@ def test_inner_fits_and_the_release_pay_by_token_too(home, upkeep):
     assert counts(report)["lite_scores"] == 1
     found = table(home, "calibrations.calibrations").set_index("task")
     assert found.loc["TinySearch", "intercept"] != lines.loc["TinySearch", "intercept"]
-    # The release starts from the same estimates as the folds: of K average items' tokens.
     assert len(table(home, "lite_scores.lite_suite_joint")) == 1
     assert counts(upkeep(command="plan")) == {}
 

@@ -34,7 +34,8 @@ VARIANTS = ("fisher/gp/strat+crossfit", "facility/mean/strat+crossfit",
 
 
 def main() -> None:
-    options = arguments(__doc__, k=20, items=400, repetitions=1, spread=0.6, tasks=100)
+    options = arguments(__doc__, k=20, items=400, repetitions=1, spread=0.6, tasks=100,
+                        variants=",".join(VARIANTS))  # fmt: skip
     if not simulator.available():
         sys.exit("the official scores are not there: expected ../shared/scores")
     matrix = simulator.load_matrix()
@@ -42,12 +43,13 @@ def main() -> None:
     for seed in range(options.repetitions):
         models = simulator.reference_models(matrix, seed=seed)
         zoo = simulator.make_zoo(matrix, models, n_items=options.items, seed=seed)
-        rows += compare(zoo, options.k, options.spread, options.tasks, seed)
+        names = options.variants.split(",")
+        rows += compare(zoo, names, options.k, options.spread, options.tasks, seed)
     report(f"Tokens of K = {options.k}, {options.items} items", summary(rows), as_json=options.json)
 
 
 def compare(
-    zoo: simulator.Zoo, k: int, spread: float, n_tasks: int, seed: int
+    zoo: simulator.Zoo, names: list[str], k: int, spread: float, n_tasks: int, seed: int
 ) -> list[dict[str, Any]]:
     """Rows of both ways, by variant."""
     evidences = [e for e in zoo.evidences if e.kind == "per_item" and len(e.items) > 2 * k]
@@ -62,8 +64,8 @@ def compare(
         settings = Settings(
             {e.task: k for e in evidences}, seed, token_costs=costs, by_token=by_token
         )
-        frame = predict_protocol(evidences, VARIANTS, "family_lomo", settings)
-        for name in VARIANTS:
+        frame = predict_protocol(evidences, names, "family_lomo", settings)
+        for name in names:
             metrics = validation_metrics(frame[frame["variant"] == name], types)
             mae = metrics[metrics["metric"] == "mae"].set_index("target")["value"]
             of_tasks = mae[mae.index.str.startswith("task:")]

@@ -256,21 +256,28 @@ def _largest_paid(
     budget: float,
     rng_keys: tuple[str | int, ...],
 ) -> Positions:
-    """The selection of the largest K that a search from average costs upwards finds paid.
+    """The selection of the largest K that is paid, searched from a quarter above average costs.
 
-    Costs need not rise with K, since other items are chosen at each; what comes back is paid. The
-    search starts where the answer mostly is, since every step makes a whole selection.
+    Costs do not rise with K one by one, since other items are chosen at each: the search comes from
+    above, where the first that is paid spends most. What comes back is paid.
     """
-    low, high = 0, len(costs) + 1
-    k, step = int(np.clip(budget * PAID / costs.mean(), 1, len(costs))), 1
-    found: Positions | None = None
-    while high - low > 1:
+    n_items = len(costs)
+
+    def paid(k: int) -> Positions | None:
         chosen = select_positions(method, evidence, fit, k, rng_keys)
-        if costs[chosen[1]].sum() <= budget * PAID:
-            low, found = k, chosen
-        else:
-            high = k
-        bracketed = low > 0 and high <= len(costs)
-        k = (low + high) // 2 if bracketed else k + step if found is not None else k - step
-        k, step = int(np.clip(k, low + 1, max(low + 1, high - 1))), 2 * step
+        return chosen if costs[chosen[1]].sum() <= budget * PAID else None
+
+    average = int(np.clip(budget * PAID / costs.mean(), 1, n_items))
+    step = max(1, average // 25)
+    k = average if np.ptp(costs) == 0 else min(n_items, average + max(1, average // 4))
+    found = paid(k)
+    if found is None:
+        while found is None and k > 1:
+            k = max(1, k - step)
+            found = paid(k)
+        step //= 2
+    while found is not None and step >= 1 and k < n_items:
+        further = min(n_items, k + step)
+        more = paid(further)
+        k, found, step = (k, found, step // 2) if more is None else (further, more, 2 * step)
     return found if found is not None else ("cheapest", np.array([np.argmin(costs)]), np.ones(1))

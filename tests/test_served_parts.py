@@ -62,7 +62,7 @@ def _arabic() -> dict[str, Any]:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("document", [_english(), _arabic()], ids=["eng-super", "ara-super"])
 def test_served_part_goes_through_to_the_card(
     hub: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, document: dict[str, Any]

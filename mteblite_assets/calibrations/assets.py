@@ -37,7 +37,7 @@ def selects_for_tokens(context: SettingsContext) -> bool:
     deps=[*EVIDENCE, "item_parameters", "selected_items"],
     optional=dict.fromkeys(("allocations", "pool_costs"), selects_for_tokens),
     tables=["calibrations.calibrations"],
-    code_version="2",
+    code_version="3",
     settings=_settings,
     checks=[
         Check(

@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.outcomes.cells import cells_of, mean_of_cells
+from mteblite_assets.outcomes.cells import cells_of, facts_of, gold_of, mean_of_cells
 from mteblite_assets.pools.clustering import LEVEL_SEPARATOR
 
 COSINE = 1
@@ -49,33 +49,39 @@ def surrogate_statistic(
     function = SURROGATES[task_type]
     values = np.asarray(observations, dtype=float)
     mass = np.asarray(weights, dtype=float)
+    truth = facts_of(items, _labels) if task_type == "Clustering" else gold_of(items)
     return mean_of_cells(
-        [function(values[rows], items.iloc[rows], mass[rows]) for rows in cells_of(items)]
+        [function(values[rows], truth[rows], mass[rows]) for rows in cells_of(items)]
     )
 
 
-def pair_auc(observations: np.ndarray, items: pd.DataFrame, weights: np.ndarray) -> float:
+def pair_auc(observations: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
     """Return the share of (positive, negative) pairs in the right order; ties count half."""
     scores = observations[:, min(COSINE, observations.shape[1] - 1)]
-    return weighted_auc(scores, items["gold"].to_numpy(dtype=float) > 0.5, weights)
+    return weighted_auc(scores, labels > 0.5, weights)
 
 
-def gold_correlation(observations: np.ndarray, items: pd.DataFrame, weights: np.ndarray) -> float:
+def gold_correlation(observations: np.ndarray, gold: np.ndarray, weights: np.ndarray) -> float:
     """Return the weighted Pearson correlation of similarity and gold."""
     w = weights / weights.sum()
-    x, y = observations[:, 0], items["gold"].to_numpy(dtype=float)
+    x, y = observations[:, 0], gold
     x, y = x - w @ x, y - w @ y
     variance = (w @ x**2) * (w @ y**2)
     return float(w @ (x * y) / np.sqrt(variance)) if variance > 1e-24 else float("nan")
 
 
-def same_label_auc(observations: np.ndarray, items: pd.DataFrame, weights: np.ndarray) -> float:
-    """Return the share of (same-label, other-label) pairs of documents in the right order."""
-    labels = items["stratum"].astype(str).to_numpy()
+def same_label_auc(observations: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
+    """Return the share of (same-label, other-label) pairs of documents in the right order.
+
+    Args:
+        observations: (k, dim) vectors.
+        labels: (k,) codes.
+        weights: (k,) positive.
+    """
     size = np.linalg.norm(observations, axis=1, keepdims=True)
     unit = observations / np.maximum(size, 1e-12)
     first, second = np.triu_indices(len(labels), 1)
-    similarity = np.einsum("ij,ij->i", unit[first], unit[second])
+    similarity = (unit @ unit.T)[first, second]
     return weighted_auc(
         similarity, labels[first] == labels[second], weights[first] * weights[second]
     )
@@ -118,7 +124,11 @@ def check_not_degenerate(task_type: str, items: pd.DataFrame) -> None:
             )
 
 
-SURROGATES: dict[str, Callable[[np.ndarray, pd.DataFrame, np.ndarray], float]] = {
+def _labels(items: pd.DataFrame) -> np.ndarray:
+    return np.unique(items["stratum"].astype(str).to_numpy(), return_inverse=True)[1]
+
+
+SURROGATES: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], float]] = {
     "PairClassification": pair_auc,
     "STS": gold_correlation,
     "Clustering": same_label_auc,

@@ -53,7 +53,7 @@ def _release_settings(context: SettingsContext) -> Any:
         "lite_scores.lite_suites", "lite_scores.lite_suite_intervals",
         "lite_scores.lite_suite_joint",
     ],
-    code_version="3",
+    code_version="4",
     settings=_release_settings,
     checks=[
         Check(
@@ -186,7 +186,7 @@ def _fitted_tasks(work: Work, tasks: pd.DataFrame) -> list[FittedTask]:
         "lite_scores.type_scores",
         "lite_scores.selected_observations",
     ],
-    code_version="2",
+    code_version="3",
     settings=model_settings,
     kinds=("duckdb", "pytorch"),
     checks=[

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.outcomes.cells import cells_of, mean_of_cells
+from mteblite_assets.kmeans import kmeans
+from mteblite_assets.outcomes.cells import cells_of, facts_of, mean_of_cells
 from mteblite_assets.outcomes.scoring import PoolScore
 from mteblite_assets.pools.clustering import (
     LEVEL_SEPARATOR,
@@ -33,12 +34,7 @@ MISSING_LEVEL = -1
 """mteb's mark for a document that lacks a level; such documents are left out of it."""
 
 
-def score_pool(
-    pool: Pool,
-    vectors: np.ndarray,
-    *,
-    similarity: str = "cosine",
-) -> PoolScore:
+def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:
     """Return per document the share of label levels where its cluster's majority is its label.
 
     Args:
@@ -92,26 +88,37 @@ def set_statistic(observations: np.ndarray, items: pd.DataFrame, weights: np.nda
     Returns:
         NaN where a cell has fewer than two labels.
     """
-    scores = []
     weights = np.asarray(weights, dtype=float)
-    for rows in cells_of(items):
-        # k-means depends on the order of rows: take one that does not depend on the caller
-        rows = rows[np.argsort(items["item_id"].to_numpy()[rows].astype(str), kind="stable")]
-        cell = items.iloc[rows]
-        levels = []
-        for labels in _strata_levels(cell["stratum"]):
-            here = np.array([label is not None for label in labels])
-            codes = np.unique(
-                [label for label in labels if label is not None], return_inverse=True
-            )[1]
-            if codes.max(initial=0) < 1:
-                continue
-            chosen = rows[here]
-            seed = _seed(*cell["item_id"].astype(str))
-            clusters = _cluster(observations[chosen], int(codes.max()) + 1, seed, weights[chosen])
-            levels.append(weighted_v_measure(codes, clusters, weights[chosen]))
-        scores.append(float(np.mean(levels)) if levels else float("nan"))
+    scores = []
+    for levels in facts_of(items, _levels_of_cells):
+        values = []
+        for rows, codes, seed in levels:
+            clusters = _cluster_few(observations[rows], int(codes.max()) + 1, seed, weights[rows])
+            values.append(weighted_v_measure(codes, clusters, weights[rows]))
+        scores.append(float(np.mean(values)) if values else float("nan"))
     return mean_of_cells(scores)
+
+
+Level = tuple[np.ndarray, np.ndarray, int]
+"""Rows of the documents that have a label at a level, their label codes, seed of k-means."""
+
+
+def _levels_of_cells(items: pd.DataFrame) -> list[list[Level]]:
+    """Per cell the label levels with two labels at least."""
+    found = []
+    ids = items["item_id"].to_numpy().astype(str)
+    for rows in cells_of(items):
+        # k-means depends on the order of rows: take one that does not depend on the caller.
+        rows = rows[np.argsort(ids[rows], kind="stable")]
+        seed, levels = _seed(*ids[rows]), []
+        for labels in _strata_levels(items["stratum"].iloc[rows]):
+            here = np.array([label is not None for label in labels])
+            known = [label for label in labels if label is not None]
+            codes = np.unique(known, return_inverse=True)[1]
+            if codes.max(initial=0) >= 1:
+                levels.append((rows[here], codes, seed))
+        found.append(levels)
+    return found
 
 
 def weighted_v_measure(labels: np.ndarray, clusters: np.ndarray, weights: np.ndarray) -> float:
@@ -166,9 +173,7 @@ def _seed(*keys: str | int) -> int:
     return stable_seed(*keys, "k-means") % 2**32
 
 
-def _cluster(
-    vectors: np.ndarray, n_clusters: int, seed: int, weights: np.ndarray | None = None
-) -> np.ndarray:
+def _cluster(vectors: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
     import warnings
 
     from sklearn.cluster import KMeans
@@ -178,7 +183,23 @@ def _cluster(
         # fewer distinct vectors than clusters (a model that maps texts to one point) is no error
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = KMeans(min(n_clusters, len(vectors)), n_init=1, random_state=seed)
-        return np.asarray(model.fit_predict(vectors, sample_weight=weights))
+        return np.asarray(model.fit_predict(vectors))
+
+
+def _cluster_few(
+    vectors: np.ndarray, n_clusters: int, seed: int, weights: np.ndarray
+) -> np.ndarray:
+    """Cluster the documents of a selection: the best of several starts.
+
+    From one start, local optima are much of what differs between models on a few documents.
+    """
+    place: dict[bytes, int] = {}
+    code = np.array([place.setdefault(row.tobytes(), len(place)) for row in vectors])
+    if len(place) <= n_clusters:
+        return code
+    distinct = np.asarray(vectors[np.unique(code, return_index=True)[1]], dtype=float)
+    mass = np.bincount(code, weights=weights)
+    return kmeans(distinct, mass, n_clusters, np.random.default_rng(seed))[1][code]
 
 
 def _bootstrap_cells(pool: Pool) -> Iterator[tuple[pd.DataFrame, random.Random]]:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from mteblite_assets.outcomes.areas import precision_recall_area
-from mteblite_assets.outcomes.cells import align, cells_of, mean_of_cells
+from mteblite_assets.outcomes.cells import align, cells_of, facts_of, gold_of, mean_of_cells
 from mteblite_assets.outcomes.scoring import PoolScore
 from mteblite_assets.outcomes.similarity import paired, prepare
 from mteblite_assets.pools.metric_names import AREAS, PAIR_SIMILARITIES, check_metrics
@@ -91,11 +91,15 @@ def set_statistic(observations: np.ndarray, items: pd.DataFrame, weights: np.nda
     """
     weights = np.asarray(weights, dtype=float)
     if np.ptp(weights) <= 1e-12 * weights.max(initial=0):
-        weights = items["pool_weight"].to_numpy(dtype=float)
-    labels = items["gold"].to_numpy(dtype=int)
+        weights = facts_of(items, _pool_weight)
+    labels = gold_of(items).astype(int)
     return mean_of_cells(
         [_metric("max_ap", observations[r], labels[r], weights[r]) for r in cells_of(items)]
     )
+
+
+def _pool_weight(items: pd.DataFrame) -> np.ndarray:
+    return items["pool_weight"].to_numpy(dtype=float)
 
 
 def average_precision(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.outcomes.cells import align, cells_of, mean_of_cells
+from mteblite_assets.outcomes.cells import align, cells_of, gold_of, mean_of_cells
 from mteblite_assets.outcomes.scoring import PoolScore
 from mteblite_assets.pools.metric_names import check_metrics
 from mteblite_assets.pools.pool import Pool
@@ -75,7 +75,7 @@ def set_statistic(observations: np.ndarray, items: pd.DataFrame, weights: np.nda
     Returns:
         NaN where a cell has fewer than two pairs or all its gold scores or cosines are equal.
     """
-    gold = items["gold"].to_numpy(dtype=float)
+    gold = gold_of(items)
     cosine = np.asarray(observations, dtype=float)[:, 0]
     weights = np.asarray(weights, dtype=float)
     return mean_of_cells(

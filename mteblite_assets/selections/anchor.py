@@ -10,7 +10,7 @@ import numpy as np
 
 from mteblite_assets.item_parameters.evidence import TaskEvidence
 from mteblite_assets.item_parameters.fitting import ItemFit
-from mteblite_assets.selections.kmeans import kmeans
+from mteblite_assets.kmeans import kmeans
 from mteblite_assets.selections.selector import Selected, pool_weights
 from mteblite_assets.selections.strata import difficulty
 

@@ -28,7 +28,7 @@ def _sharing_settings(context: SettingsContext) -> Any:
     grain=Grain.SUITE,
     deps=[*EVIDENCE, "pool_costs"],
     tables=["selections.allocations"],
-    code_version="2",
+    code_version="3",
     settings=_sharing_settings,
     checks=[
         Check(

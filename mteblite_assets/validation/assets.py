@@ -75,7 +75,7 @@ def validation_settings(work: Work, evidences: list[TaskEvidence]) -> Settings:
         "validation.fold_ranges",
         "validation.nested_choices",
     ],
-    code_version="3",
+    code_version="4",
     settings=_settings,
     checks=[
         Check(

@@ -1,7 +1,8 @@
 """Weighted k-means on small matrices, several starts.
 
 Lloyd's algorithm with k-means++ starts (Arthur and Vassilvitskii 2007), compiled: the matrices here
-are 1,000 items by 45 models, where scikit-learn spends most of its time outside its loops.
+are 1,000 items by 45 models, or 20 documents, where scikit-learn spends most of its time outside its
+loops.
 Equidistant points go to the lower cluster on every machine.
 """
 
@@ -39,7 +40,7 @@ def kmeans(
     Raises:
         ValueError: there are fewer points than clusters.
     """
-    from mteblite_assets.selections.kmeans_compiled import choose_starts, lloyd
+    from mteblite_assets.kmeans_compiled import choose_starts, lloyd
 
     if len(points) < k:
         raise ValueError(f"cannot make {k} clusters of {len(points)} distinct points")

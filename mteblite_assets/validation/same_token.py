@@ -10,6 +10,9 @@ import numpy as np
 
 from mteblite_assets.seeds import generator
 
+MOST_DRAWS = 10
+"""Draws per fold at most: a selection costs other tokens in every fold, so that none is shared."""
+
 
 def same_token_draws(
     costs: np.ndarray, budget: float, rng_keys: tuple[str | int, ...], draws: int

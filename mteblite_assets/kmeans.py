@@ -1,8 +1,8 @@
 """Weighted k-means on small matrices, several starts.
 
-Lloyd's algorithm with k-means++ starts (Arthur and Vassilvitskii 2007), compiled: the matrices here
-are 1,000 items by 45 models, or 20 documents, where scikit-learn spends most of its time outside its
-loops.
+Lloyd's algorithm with k-means++ starts (Arthur and Vassilvitskii 2007), compiled: the matrices
+here are 1,000 items by 45 models, or 20 documents, where scikit-learn spends most of its time
+outside its loops.
 Equidistant points go to the lower cluster on every machine.
 """
 

@@ -30,7 +30,7 @@ from mteblite_assets.seeds import generator
 from mteblite_assets.selections.item_costs import item_costs
 from mteblite_assets.selections.random_items import draw
 from mteblite_assets.selections.selector import pool_weights
-from mteblite_assets.validation.same_token import MOST_DRAWS, same_token_draws
+from mteblite_assets.validation.same_token import rounded_budget, same_token_draws
 from mteblite_assets.validation.variants import COMPARED, CROSS_TASK, Baseline
 
 
@@ -44,7 +44,7 @@ class TaskRefits:
         seed: enters every random draw.
         statistic: the official set statistic.
         response_model: see `fit_items`.
-        random_draws: draws of the random baselines; of `same_token` at most MOST_DRAWS.
+        random_draws: draws of the random baselines.
         token_costs: (n_items,) tokens of each item; None = texts by task type.
         compared: variant whose selection sets the budget of `same_token`.
         baseline_k: items of `random`; None = the k given first.
@@ -246,10 +246,10 @@ class TaskRefits:
             budget = float(costs[0] * min(self.k, n_items))
         else:
             chosen = self._fit(train).select(self.compared.selection(self.evidence.kind))[1]
-            budget = float(costs[chosen].sum())
+            budget = rounded_budget(float(costs[chosen].sum()))
         if budget not in self._paid:
             keys = (self.seed, self.evidence.task, "same-token baseline")
-            draws = same_token_draws(costs, budget, keys, min(self.random_draws, MOST_DRAWS))
+            draws = same_token_draws(costs, budget, keys, self.random_draws)
             self._paid[budget] = self._means_of(draws)
         return self._paid[budget]
 

@@ -10,8 +10,17 @@ import numpy as np
 
 from mteblite_assets.seeds import generator
 
-MOST_DRAWS = 10
-"""Draws per fold at most: a selection costs other tokens in every fold, so that none is shared."""
+STEP = 0.05
+"""Budgets are rounded to steps of a twentieth: folds that cost nearly the same share their draws."""
+
+
+def rounded_budget(budget: float) -> float:
+    """Return the nearest budget of a grid whose steps are a twentieth.
+
+    Args:
+        budget: positive.
+    """
+    return float(np.exp(np.round(np.log(budget) / STEP) * STEP))
 
 
 def same_token_draws(

@@ -17,7 +17,7 @@ from mteblite_assets.selections.item_costs import TEXTS_PER_ITEM, item_costs
 from mteblite_assets.validation.cross_task import cross_task_layer, leave_each_out
 from mteblite_assets.validation.lomo import predict_held_out
 from mteblite_assets.validation.refit import TaskRefits
-from mteblite_assets.validation.same_token import same_token_draws
+from mteblite_assets.validation.same_token import rounded_budget, same_token_draws
 from mteblite_assets.validation.variants import Baseline, parse_variant, suite_variants
 
 FAMILIES = make_models(12, siblings=2)
@@ -85,7 +85,10 @@ def test_predictions_are_the_calibrated_mean_of_random_items_of_equal_cost(task)
     )
     found = refits.predict(train, Baseline("same_token"))
     chosen = refits._fit(train).select(compared.selection(evidence.kind))[1]
-    draws = same_token_draws(costs, costs[chosen].sum(), (0, task, "same-token baseline"), 4)
+    budget = rounded_budget(costs[chosen].sum())
+    assert budget == pytest.approx(costs[chosen].sum(), rel=0.0254)
+    assert rounded_budget(budget) == budget
+    draws = same_token_draws(costs, budget, (0, task, "same-token baseline"), 4)
     for row, places in zip(found, draws, strict=True):
         means = evidence.outcomes[:, places].mean(axis=1)
         line = fit_linear(means[train], evidence.full_scores[train])

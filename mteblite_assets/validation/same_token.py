@@ -11,7 +11,7 @@ import numpy as np
 from mteblite_assets.seeds import generator
 
 STEP = 0.05
-"""Budgets are rounded to steps of a twentieth: folds that cost nearly the same share their draws."""
+"""Budgets are rounded to steps of a twentieth: folds of nearly the same cost share their draws."""
 
 
 def rounded_budget(budget: float) -> float:

@@ -125,14 +125,28 @@ def _suite(home: Home, file: SuiteFile, path: Path) -> Suite:
     located, missing = _locate_data(file, path, home)
     models = {m.name: _locate_model(m, path, home) for m in file.models}
     for record in sorted((home.models / file.name).glob("*.json")):
-        entry = json.loads(record.read_text())
-        if "removed" in entry:
-            models.pop(entry["removed"], None)
+        name, model = _read_record(record)
+        if model is None:
+            models.pop(name, None)
         else:
-            model = SuiteModel.model_validate(entry["model"])
-            models[model.name] = model
+            models[name] = model
     suite = make_suite(located, path.name, models.values(), recall_resolution(home, located))
     return replace(suite, left_out=(*suite.left_out, *missing)) if missing else suite
+
+
+def _read_record(path: Path) -> tuple[str, SuiteModel | None]:
+    """Name and model of what `mteblite models add` wrote; no model where `remove` did."""
+    try:
+        entry = json.loads(path.read_text(encoding="utf-8"))
+        if "removed" in entry:
+            return str(entry["removed"]), None
+        model = SuiteModel.model_validate(entry["model"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise SuiteFileError(
+            f"{path}, which `mteblite models` wrote, is damaged ({type(error).__name__}: {error}): "
+            "remove it, and add or remove the model again"
+        ) from error
+    return model.name, model
 
 
 def _locate_data(file: SuiteFile, path: Path, home: Home) -> tuple[SuiteFile, list[LeftOut]]:

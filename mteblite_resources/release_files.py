@@ -139,15 +139,18 @@ def check_files(folder: Path) -> None:
     """
     listed = _checksums(folder)
     there = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
-    lost = sorted(set(listed) - there)
-    changed = [n for n in sorted(set(listed) & there) if sha256_of(folder / n) != listed[n]]
-    if lost or changed:
-        problem = f"{lost[0]} is missing" if lost else f"{changed[0]} is not what was written"
+    # A cut list would let altered files through; hidden ones are of a repository, not of a release.
+    shown = {n for n in there if not any(part.startswith(".") for part in n.split("/"))}
+    problems = [
+        *(f"{n} is missing" for n in sorted(set(listed) - there)),
+        *(f"{n} is not listed" for n in sorted({*shown, MANIFEST} - {*listed, CHECKSUMS})),
+        *(f"{n} is not what was written" for n in sorted(set(listed) & there)
+          if sha256_of(folder / n) != listed[n]),
+    ]  # fmt: skip
+    if problems:
         raise ReleaseError(
-            f"{folder} is damaged: {problem} ({CHECKSUMS}): copy or export the release again"
+            f"{folder} is damaged: {problems[0]} ({CHECKSUMS}): copy or export the release again"
         )
-    if MANIFEST not in listed:
-        raise ReleaseError(f"{folder} is damaged: {CHECKSUMS} does not list {MANIFEST}")
 
 
 def sha256_of(path: Path) -> str:
@@ -160,8 +163,13 @@ def _checksums(folder: Path) -> dict[str, str]:
     path = folder / CHECKSUMS
     if not path.is_file():
         raise ReleaseError(f"{folder} is damaged: {CHECKSUMS} is missing: export it again")
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    found = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    if "" in found:
+        raise ReleaseError(
+            f"{path} is damaged: a line names no file: copy or export the release again"
+        )
+    return found
 
 
 @contextmanager

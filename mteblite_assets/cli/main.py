@@ -135,7 +135,7 @@ def plan(
     suite: str, tasks: tuple[str, ...], models: tuple[str, ...], stages: tuple[str, ...],
     force: bool, json_: bool,
 ) -> None:  # fmt: skip
-    """Show what `materialize` would run and why, without running it."""
+    """Show what `materialize` would run at most, and why: equal results stop what follows."""
     from mteblite_assets.cli.materializing import dry_run
     from mteblite_assets.cli.planning import notes_of, print_notes, print_workload, workload_of
 
@@ -144,7 +144,7 @@ def plan(
     workload = workload_of(session, scope, report)
     notes = notes_of(session, session.suite(suite))
     facts = {"workload": workload, "notes": notes}
-    printing.print_report(report, json_, verb="would run", with_reasons=True, facts=facts)
+    printing.print_report(report, json_, verb="would run at most", with_reasons=True, facts=facts)
     if not json_:
         print_workload(workload)
     print_notes(notes)

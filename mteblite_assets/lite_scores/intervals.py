@@ -45,8 +45,10 @@ def interval_half_widths(
     """
     chosen = (predictions["protocol"] == protocol) & (predictions["variant"] == variant)
     if len(predictions) and not chosen.any():
-        known = ", ".join(sorted(set(predictions["variant"])))
-        raise ValueError(f"no {protocol} predictions of variant {variant!r}; there are: {known}")
+        raise ValueError(
+            f"variant {variant!r} has no {protocol} predictions yet, without which its intervals "
+            "are unknown: run `mteblite materialize` for the suite, which validates it"
+        )
     tasks = sorted(task_types)
     held_out = score_matrices(predictions.loc[chosen], tasks).get(variant)
     rows: list[dict[str, object]] = []

@@ -59,12 +59,10 @@ def anchors(vectors: np.ndarray, mass: np.ndarray, k: int, rng: np.random.Genera
 
 def _distinct(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """First position of each distinct row, in item order, and the distinct row of each item."""
-    _, first, inverse = np.unique(vectors, axis=0, return_index=True, return_inverse=True)
-    # np.unique sorts by value, that is by the order of models; item order does not depend on it.
-    order = np.argsort(first)
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return first[order], place[inverse.reshape(-1)]
+    # By their bytes, which np.unique would sort; adding zero turns -0.0 into 0.0.
+    place: dict[bytes, int] = {}
+    of_item = np.array([place.setdefault(row.tobytes(), len(place)) for row in vectors + 0.0])
+    return np.unique(of_item, return_index=True)[1], of_item
 
 
 def _nearest_items(vectors: np.ndarray, centers: np.ndarray, weights: np.ndarray) -> Selected:

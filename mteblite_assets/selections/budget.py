@@ -40,7 +40,7 @@ def allocate_budget(
     if costs @ least > budget:
         raise ValueError(
             f"a budget of {budget:g} does not pay {minimum} items per task, which cost "
-            f"{costs @ least:g}: raise the budget or lower the minimum"
+            f"{costs @ least:g}: raise `token_budget`, or leave it out to spend what K of each cost"
         )
     ideal = importance / np.sqrt(costs)
 

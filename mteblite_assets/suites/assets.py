@@ -15,11 +15,17 @@ from mteblite_assets.pools.task_data import TASK_TYPES
 from mteblite_assets.suites.catalog import Suite, suite_task_row
 from mteblite_assets.suites.resolution import description_to_json
 
+NOT_IN_ROWS = {
+    "models", "description", "calibration", "response_model", "preset", "allocation",
+    "token_budget", "interval_level", "validation",
+}  # fmt: skip
+"""Keys of a suite file that other stages alone read, and have among their settings."""
+
 
 def _suite_settings(context: SettingsContext) -> Any:
     file = context.suite.file
     revisions = [e.description.dataset_revision for e in context.suite.tasks if e.description]
-    asked = file.model_dump(exclude={"models", "description"})
+    asked = file.model_dump(exclude=NOT_IN_ROWS)
     left_out = [x.task for x in context.suite.left_out]
     return asked, revisions, left_out, context.bench.mteb_version
 

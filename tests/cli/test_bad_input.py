@@ -305,20 +305,6 @@ def own_sts(home: Path, **changes: Any) -> None:
     write(home, yaml.safe_dump(document))
 
 
-def test_official_scores_without_a_table(bare_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MTEBLITE_OFFICIAL_SCORES", raising=False)
-    own_sts(bare_home, reference_scores=["official"])
-    code, out, err = command("--quiet", "materialize", "--suite", "mine")
-    assert code == 1
-    assert "Traceback" not in err
-    assert "failed: full_scores m|TinySTS/" in err
-    assert "MTEBLITE_OFFICIAL_SCORES" in err
-    # What does not need the scores is there.
-    assert "outcomes" in out
-    rows = command("sql", "SELECT count(*) AS n FROM outcomes.item_outcomes", "--json")[1]
-    assert yaml.safe_load(rows)[0]["n"] > 0
-
-
 def test_official_table_that_is_not_there(bare_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MTEBLITE_OFFICIAL_SCORES", str(bare_home / "gone.parquet"))
     own_sts(bare_home, reference_scores=["official"])

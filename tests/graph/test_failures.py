@@ -60,7 +60,7 @@ def test_broken_models_fail_alone(home, upkeep):
     assert (table(home, "outcomes.pool_scores")["model"] == "spare-1").sum() == len(TASKS)
 
 
-def test_unsupported_task_type_is_named_and_the_rest_goes_on(empty_home, upkeep):
+def test_unsupported_task_type_is_named_and_the_rest_goes_on(empty_home, upkeep, capfd):
     document = tiny_suite.suite_document()
     document["tasks"].insert(0, UNSUPPORTED)
     tiny_suite.write_suite(empty_home, document)
@@ -71,5 +71,7 @@ def test_unsupported_task_type_is_named_and_the_rest_goes_on(empty_home, upkeep)
     assert "MultilabelClassification" in reason
     assert "not supported" in reason
     assert report["failed_checks"] == ["suite_tasks.task_types_supported"]
+    out = capfd.readouterr()
+    assert "Traceback" not in out.out + out.err  # what we refuse ourselves is no bug
     assert set(table(empty_home, "lite_scores.task_scores")["task"]) == set(TASKS)
     assert set(table(empty_home, "validation.lomo_predictions")["task"]) == set(TASKS)

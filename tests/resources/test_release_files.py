@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -203,6 +204,25 @@ def test_damage_is_noticed(release: SuiteRelease, folder: Path, name: str) -> No
 def test_lost_checksums_are_damage(folder: Path) -> None:
     (folder / "checksums.sha256").unlink()
     with pytest.raises(ReleaseError, match=r"checksums.sha256 is missing"):
+        read_release(folder)
+
+
+@pytest.mark.parametrize(("content", "problem"), [
+    (lambda lines: lines[:-1], "is not listed"),
+    (lambda lines: [line for line in lines if "intervals" not in line],
+     "intervals.parquet is not listed"),
+    (lambda lines: [*lines[:-1], lines[-1][:40]], "a line names no file"),
+    (lambda lines: ["\udcff"], "a line names no file"),
+], ids=["cut", "one taken out", "half a line", "binary"])  # fmt: skip
+def test_a_list_that_lets_files_through_is_damage(
+    folder: Path, content: Callable[[list[str]], list[str]], problem: str
+) -> None:
+    path = folder / "checksums.sha256"
+    (folder / ".gitattributes").write_text("")  # of whoever keeps the folder
+    read_release(folder)
+    lines = content(path.read_text().splitlines())
+    path.write_bytes("\n".join(lines).encode(errors="surrogateescape"))
+    with pytest.raises(ReleaseError, match=problem):
         read_release(folder)
 
 

@@ -166,6 +166,16 @@ def test_a_damaged_frozen_file_is_a_problem_of_its_suite_alone(
     assert found.suite("eng-super").resolved
 
 
+def test_a_damaged_record_of_a_model_is_named(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    (home.models / "eng").mkdir(parents=True)
+    (home.models / "eng" / "zz.json").write_text("{")
+    found = load_catalog(home)
+    assert list(found.problems) == ["eng.yaml"]
+    assert "zz.json, which `mteblite models` wrote, is damaged" in found.problems["eng.yaml"]
+    assert "remove it" in found.problems["eng.yaml"]
+
+
 def test_all_suites_load_within_a_second(tmp_path: Path) -> None:
     def load() -> float:
         catalog_files._READ.clear()

@@ -102,7 +102,7 @@ def lomo_predictions(work: Work) -> Produced:
     fitted, selected and calibrated without it, then its models are predicted. The nested protocol
     chooses the variant inside each fold, too. Baselines are random items and the whole pool. Joint
     calibrations learn how tasks go together from the official scores of public models, too, but not
-    from a held-out family's, nor its fine-tunes'.
+    from a held-out family's, nor its fine-tunes' and ancestors'.
     """
     file = work.suite.file
     evidences, left_out = evidences_of(work)

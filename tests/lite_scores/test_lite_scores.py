@@ -98,7 +98,7 @@ def test_half_widths_of_some_tasks_ignore_the_others(evidences):
 
 def test_half_widths_of_an_unknown_variant_are_an_error():
     frame = pd.DataFrame({"protocol": ["family_lomo"], "variant": ["pool/mean"]})
-    with pytest.raises(ValueError, match="variant 'x/y/z'; there are: pool/mean"):
+    with pytest.raises(ValueError, match="variant 'x/y/z' has no family_lomo predictions yet"):
         interval_half_widths(frame, TYPES, "x/y/z")
 
 

@@ -57,3 +57,18 @@ def kmeans(
             best = (round(float(cost), 9), centers, labels)
     assert best is not None  # n_starts >= 1
     return best[1], best[2]
+
+
+def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return what `kmeans` asks for: rows without their copies.
+
+    Args:
+        rows: (n, d).
+
+    Returns:
+        First position of each distinct row, in order, and the distinct row of each row (n,).
+    """
+    # By their bytes, which np.unique would sort; adding zero turns -0.0 into 0.0.
+    place: dict[bytes, int] = {}
+    code = np.array([place.setdefault(row.tobytes(), len(place)) for row in rows + 0.0])
+    return np.unique(code, return_index=True)[1], code

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.kmeans import kmeans
+from mteblite_assets.kmeans import distinct_rows, kmeans
 from mteblite_assets.outcomes.cells import cells_of, facts_of, mean_of_cells
 from mteblite_assets.outcomes.scoring import PoolScore
 from mteblite_assets.pools.clustering import (
@@ -193,13 +193,11 @@ def _cluster_few(
 
     From one start, local optima are much of what differs between models on a few documents.
     """
-    place: dict[bytes, int] = {}
-    code = np.array([place.setdefault(row.tobytes(), len(place)) for row in vectors])
-    if len(place) <= n_clusters:
+    first, code = distinct_rows(vectors)
+    if len(first) <= n_clusters:
         return code
-    distinct = np.asarray(vectors[np.unique(code, return_index=True)[1]], dtype=float)
     mass = np.bincount(code, weights=weights)
-    return kmeans(distinct, mass, n_clusters, np.random.default_rng(seed))[1][code]
+    return kmeans(vectors[first], mass, n_clusters, np.random.default_rng(seed))[1][code]
 
 
 def _bootstrap_cells(pool: Pool) -> Iterator[tuple[pd.DataFrame, random.Random]]:

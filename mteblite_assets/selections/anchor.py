@@ -10,7 +10,7 @@ import numpy as np
 
 from mteblite_assets.item_parameters.evidence import TaskEvidence
 from mteblite_assets.item_parameters.fitting import ItemFit
-from mteblite_assets.kmeans import kmeans
+from mteblite_assets.kmeans import distinct_rows, kmeans
 from mteblite_assets.selections.selector import Selected, pool_weights
 from mteblite_assets.selections.strata import difficulty
 
@@ -45,7 +45,7 @@ def anchors(vectors: np.ndarray, mass: np.ndarray, k: int, rng: np.random.Genera
     Returns:
         Positions from the heaviest cluster down, ties by position, and weights summing to 1.
     """
-    unique, of_item = _distinct(vectors)
+    unique, of_item = distinct_rows(vectors)
     unique_mass = np.bincount(of_item, weights=mass)
     centers, labels = kmeans(vectors[unique], unique_mass, min(k, len(unique)), rng)
     cluster = labels[of_item]
@@ -55,14 +55,6 @@ def anchors(vectors: np.ndarray, mass: np.ndarray, k: int, rng: np.random.Genera
         chosen, weight = _top_up(cluster, chosen, weight, k)
     order = np.lexsort((chosen, -np.round(weight, 12)))
     return chosen[order], weight[order] / weight.sum()
-
-
-def _distinct(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """First position of each distinct row, in item order, and the distinct row of each item."""
-    # By their bytes, which np.unique would sort; adding zero turns -0.0 into 0.0.
-    place: dict[bytes, int] = {}
-    of_item = np.array([place.setdefault(row.tobytes(), len(place)) for row in vectors + 0.0])
-    return np.unique(of_item, return_index=True)[1], of_item
 
 
 def _nearest_items(vectors: np.ndarray, centers: np.ndarray, weights: np.ndarray) -> Selected:

@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 import pandas as pd
 
+from mteblite.seeds import generator
 from mteblite_assets.item_parameters.evidence import TaskEvidence
-from mteblite_assets.seeds import generator
 
 TOPICS = 4
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from mteblite_assets.seeds import stable_seed
+from mteblite.seeds import stable_seed
 
 N_GROUPS = 6
 MIN_MODELS = 3

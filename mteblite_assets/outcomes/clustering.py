@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.kmeans import distinct_rows, kmeans
+from mteblite.kmeans import distinct_rows, kmeans
+from mteblite.seeds import stable_seed
 from mteblite_assets.outcomes.cells import cells_of, facts_of, mean_of_cells
 from mteblite_assets.outcomes.scoring import PoolScore
 from mteblite_assets.pools.clustering import (
@@ -27,7 +28,6 @@ from mteblite_assets.pools.clustering import (
 )
 from mteblite_assets.pools.metric_names import check_metrics
 from mteblite_assets.pools.pool import Pool
-from mteblite_assets.seeds import stable_seed
 
 SPREAD = "_std"
 MISSING_LEVEL = -1

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mteblite_assets.compiling import compiled
+from mteblite.compiling import compiled
 from mteblite_assets.pools.bm25_search import BLOCK, SLACK, Found, Postings, Query
 
 READ_PER_LOOK_UP = 40

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.seeds import generator
+from mteblite.seeds import generator
 
 Cell = tuple[str, str]
 Key = TypeVar("Key", bound=Hashable)

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mteblite.seeds import stable_seed
 from mteblite_assets.pools.assembly import Texts, assemble, item_frame
 from mteblite_assets.pools.bm25 import Index
 from mteblite_assets.pools.corpus import Corpus
@@ -44,7 +45,6 @@ from mteblite_assets.pools.metric_names import SUBQUERIES
 from mteblite_assets.pools.pool import Pool, PoolSettings
 from mteblite_assets.pools.task_data import TaskData
 from mteblite_assets.pools.tokens import tokenize
-from mteblite_assets.seeds import stable_seed
 
 LEAST_RANDOM_DOCUMENTS = 200
 """Of a subset, in tasks with several (mteb_lite_method.md, section 1)."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from mteblite.seeds import generator
 from mteblite_assets.item_parameters.evidence import TaskEvidence, types_of
 from mteblite_assets.outcomes.scoring import set_statistic
-from mteblite_assets.seeds import generator
 from mteblite_assets.selections.budget import (
     MIN_ITEMS,
     allocate_budget,

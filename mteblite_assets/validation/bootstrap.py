@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.seeds import generator
+from mteblite.seeds import generator
 from mteblite_assets.validation.agreement import GUARD, RESOLVABLE_GAP, kendall_tau, mae
 from mteblite_assets.validation.metrics import score_matrices
 from mteblite_assets.validation.targets import combine, target_weights

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mteblite_assets.seeds import generator
+from mteblite.seeds import generator
 
 STEP = 0.05
 """Budgets are rounded to steps of a twentieth: folds of nearly the same cost share their draws."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mteblite_assets.compiling import compiled
+from mteblite.compiling import compiled
 
 ROUND = 1e9
 """Costs of trial centroids are compared to nine decimals, so that float noise does not decide."""

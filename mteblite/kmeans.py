@@ -40,7 +40,7 @@ def kmeans(
     Raises:
         ValueError: there are fewer points than clusters.
     """
-    from mteblite_assets.kmeans_compiled import choose_starts, lloyd
+    from mteblite.kmeans_compiled import choose_starts, lloyd
 
     if len(points) < k:
         raise ValueError(f"cannot make {k} clusters of {len(points)} distinct points")

@@ -7,6 +7,7 @@ from typing import Any
 
 import dagster as dg
 
+from mteblite.suites.catalog import Catalog
 from mteblite_assets.graph.declaration import declarations
 from mteblite_assets.graph.keys import Grain, columns_of
 from mteblite_assets.graph.partitions import CANDIDATES, Partitions
@@ -14,7 +15,6 @@ from mteblite_assets.graph.plan import Ledger, Scope, require, scoped_keys, why_
 from mteblite_assets.graph.upkeep import JOB, register_partitions, scope_config
 from mteblite_assets.graph.watching import Arrival, arrivals
 from mteblite_assets.graph.work import SettingsContext
-from mteblite_assets.suites.catalog import Catalog
 from mteblite_resources.catalog_files import load_catalog, register_model
 from mteblite_resources.home import Home
 from mteblite_resources.warehouse import Warehouse, read_ledger

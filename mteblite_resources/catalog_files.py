@@ -10,19 +10,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mteblite_assets.calibrations.levels import ALL_CALIBRATIONS
-from mteblite_assets.calibrations.registry import ESTIMATORS, SET_ESTIMATORS
-from mteblite_assets.item_parameters.fitting import RESPONSE_MODELS
-from mteblite_assets.selections.registry import SELECTORS
-from mteblite_assets.suites.catalog import Catalog, Suite, make_suite
-from mteblite_assets.suites.resolution import LeftOut
-from mteblite_assets.suites.suite_file import (
+from mteblite.suites.catalog import Catalog, Suite, make_suite
+from mteblite.suites.resolution import LeftOut
+from mteblite.suites.suite_file import (
     SuiteFile,
     SuiteFileError,
     SuiteModel,
     check_methods,
     read_suite_file,
 )
+from mteblite_assets.calibrations.levels import ALL_CALIBRATIONS
+from mteblite_assets.calibrations.registry import ESTIMATORS, SET_ESTIMATORS
+from mteblite_assets.item_parameters.fitting import RESPONSE_MODELS
+from mteblite_assets.selections.registry import SELECTORS
 from mteblite_assets.validation.folds import PROTOCOLS
 from mteblite_assets.validation.presets import packaged_presets
 from mteblite_resources.frozen_tasks import packaged_suites, recall_resolution, stamp, write_json

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import sys
 
-from mteblite_assets.suites.resolution import Resolution, resolution_to_json
-from mteblite_assets.suites.suite_file import SuiteFile, read_suite_file
+from mteblite.suites.resolution import Resolution, resolution_to_json
+from mteblite.suites.suite_file import SuiteFile, read_suite_file
 from mteblite_resources.frozen_tasks import SUFFIX, packaged_suites
 from mteblite_resources.mteb_tasks import MtebTasks
 from mteblite_resources.resolving import resolve_tasks

@@ -16,8 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import mteblite_assets.suites as suites_stage
-from mteblite_assets.suites.resolution import (
+import mteblite.suites as suites_stage
+from mteblite.suites.resolution import (
     Resolution,
     applicable,
     merged,
@@ -25,7 +25,7 @@ from mteblite_assets.suites.resolution import (
     resolution_to_json,
     without,
 )
-from mteblite_assets.suites.suite_file import SuiteFile
+from mteblite.suites.suite_file import SuiteFile
 from mteblite_resources.home import Home
 from mteblite_resources.own_files import SUFFIXES
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
-from mteblite_assets.suites.suite_file import PROMPT_STRATEGIES
+from mteblite.suites.suite_file import PROMPT_STRATEGIES
 
 ROLES = ("reference", "candidate")
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mteblite.suites.resolution import FrozenTask, LeftOut, Resolution
 from mteblite_assets.pools.metric_names import check_metrics
 from mteblite_assets.pools.task_data import TASK_TYPES, TaskData, TaskDescription
-from mteblite_assets.suites.resolution import FrozenTask, LeftOut, Resolution
 
 if TYPE_CHECKING:
     from mteb.abstasks.abstask import AbsTask

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pandas as pd
 
+from mteblite.suites.task_types import task_types
 from mteblite_assets.lite_scores.joint_scores import JointRelease
 from mteblite_assets.lite_scores.model_scores import read_release
 from mteblite_assets.lite_scores.release import fitted_from_json
@@ -20,12 +21,11 @@ from mteblite_assets.lite_scores.releases.selection_document import (
 )
 from mteblite_assets.lite_scores.releases.suite_release import SuiteRelease
 from mteblite_assets.pools.task_data import TaskDescription
-from mteblite_assets.suites.task_types import task_types
 from mteblite_assets.validation.bootstrap import bootstrap_intervals
 from mteblite_resources.release_files import write_release
 
 if TYPE_CHECKING:
-    from mteblite_assets.suites.catalog import Suite
+    from mteblite.suites.catalog import Suite
     from mteblite_resources.workbench import Workbench
 
 RELEASE_COLUMNS = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mteblite_assets.suites.resolution import FrozenTask, Resolution, task_digest
-from mteblite_assets.suites.suite_file import SuiteFile, SuiteTask
+from mteblite.suites.resolution import FrozenTask, Resolution, task_digest
+from mteblite.suites.suite_file import SuiteFile, SuiteTask
 from mteblite_resources.mteb_tasks import MtebTasks
 
 

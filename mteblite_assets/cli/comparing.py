@@ -9,6 +9,7 @@ import click
 import numpy as np
 import pandas as pd
 
+from mteblite.suites.task_types import TaskTypes
 from mteblite_assets.calibrations.task_model import FittedTask
 from mteblite_assets.cli import printing
 from mteblite_assets.cli.session import Session
@@ -17,7 +18,6 @@ from mteblite_assets.lite_scores.model_scores import read_release
 from mteblite_assets.lite_scores.observing import observed_from_rows
 from mteblite_assets.lite_scores.pairing import Difference, paired_differences
 from mteblite_assets.lite_scores.release import fitted_from_json
-from mteblite_assets.suites.task_types import TaskTypes
 from mteblite_assets.validation.conformal import LEVEL
 
 RELEASED = "SELECT task, fitted FROM lite_scores.lite_suites WHERE suite = ? ORDER BY task"

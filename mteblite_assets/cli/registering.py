@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from mteblite.suites.suite_file import SuiteModel
 from mteblite_assets.cli.session import Session, UsageError
-from mteblite_assets.suites.suite_file import SuiteModel
 from mteblite_resources.catalog_files import register_model, unregister_model
 
 OF_A_CANDIDATE = (

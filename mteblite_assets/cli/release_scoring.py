@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from mteblite.suites.suite_file import SuiteModel
 from mteblite_assets.cli import printing
 from mteblite_assets.cli.checkpoint_folders import checkpoint_folder
 from mteblite_assets.cli.score_printing import print_scores
 from mteblite_assets.cli.session import UsageError
-from mteblite_assets.suites.suite_file import SuiteModel
 from mteblite_resources.home import ENVIRONMENT, Home
 
 TASK_COLUMNS = [

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
+from mteblite.suites.means import means_in_order
+from mteblite.suites.suite_file import HEADLINES
 from mteblite_assets.cli import printing
-from mteblite_assets.suites.means import means_in_order
-from mteblite_assets.suites.suite_file import HEADLINES
 
 Row = Mapping[str, Any]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import click
 
+from mteblite.suites.suite_file import SuiteModel
 from mteblite_assets.cli import printing
 from mteblite_assets.cli.checkpoint_folders import checkpoint_folder
 from mteblite_assets.cli.comparing import compare, print_comparison
@@ -14,7 +15,6 @@ from mteblite_assets.cli.registering import add_model
 from mteblite_assets.cli.score_printing import print_scores
 from mteblite_assets.cli.session import Session, UsageError
 from mteblite_assets.graph.plan import Scope
-from mteblite_assets.suites.suite_file import SuiteModel
 
 TASKS = """
 SELECT task, task_type, predicted, lower, upper, n_items, out_of_range, observed, interval_method

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from mteblite.suites.catalog import Catalog, Suite
 from mteblite_assets.graph.plan import Scope
-from mteblite_assets.suites.catalog import Catalog, Suite
 from mteblite_resources.home import Home
 from mteblite_resources.workbench import Workbench
 
@@ -96,7 +96,7 @@ class Session:
 
     def refresh(self, name: str, say: Callable[[str], None]) -> Suite:
         """Freeze what the installed mteb says of a suite's tasks now; say what differs."""
-        from mteblite_assets.suites.resolution import differences
+        from mteblite.suites.resolution import differences
         from mteblite_resources.frozen_tasks import recall_resolution
 
         suite = self.suite(name)

@@ -19,12 +19,12 @@ from typing import Any
 import duckdb
 import pandas as pd
 
+from mteblite.suites.catalog import Catalog
 from mteblite_assets.graph.content import content_version, text_version
 from mteblite_assets.graph.declaration import Declaration, Produced, declarations
 from mteblite_assets.graph.keys import asked_for, columns_of, upstream_keys
 from mteblite_assets.graph.plan import Requirement, require_safely, why_stale
 from mteblite_assets.graph.work import SettingsContext, Work
-from mteblite_assets.suites.catalog import Catalog
 from mteblite_resources.warehouse import (
     read_ledger,
     read_partitions,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-from mteblite_assets.suites.catalog import Catalog, TaskEntry
+from mteblite.suites.catalog import Catalog, TaskEntry
 
 
 class Grain(StrEnum):

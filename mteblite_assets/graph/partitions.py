@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import dagster as dg
 
+from mteblite.suites.catalog import Catalog
 from mteblite_assets.graph.keys import Grain, all_keys, upstream_keys
-from mteblite_assets.suites.catalog import Catalog
 
 MODELS = "models"
 """Dynamic partitions: reference models of all suites."""

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mteblite.suites.catalog import Catalog
 from mteblite_assets.graph.declaration import Declaration, declarations
 from mteblite_assets.graph.keys import Grain, all_keys, columns_of, gathers, upstream_keys
 from mteblite_assets.graph.work import SettingsContext
-from mteblite_assets.suites.catalog import Catalog
 
 Ledger = Mapping[tuple[str, str], Mapping[str, Any]]
 

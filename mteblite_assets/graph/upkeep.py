@@ -10,6 +10,7 @@ from typing import Any
 
 import dagster as dg
 
+from mteblite.suites.catalog import Catalog
 from mteblite_assets.graph.build import progress_log
 from mteblite_assets.graph.declaration import Declaration, declarations
 from mteblite_assets.graph.driver import run_partitions
@@ -17,7 +18,6 @@ from mteblite_assets.graph.events import evaluate, log_materialization
 from mteblite_assets.graph.partitions import CANDIDATES, MODELS
 from mteblite_assets.graph.plan import Scope, plan_asset, scoped_keys, wanted_assets
 from mteblite_assets.graph.work import SettingsContext
-from mteblite_assets.suites.catalog import Catalog
 from mteblite_resources.resources import RESOURCE_KEYS, workbench_of
 from mteblite_resources.warehouse import read_ledger
 from mteblite_resources.workbench import Workbench

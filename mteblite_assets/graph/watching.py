@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from mteblite_assets.suites.suite_file import SuiteModel
+from mteblite.suites.suite_file import SuiteModel
 
 MARKER = "_COMPLETE.json"
 WEIGHTS = (".safetensors", ".bin", ".npz", ".onnx")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from mteblite_assets.suites.catalog import Catalog, Suite, TaskEntry
-from mteblite_assets.suites.suite_file import SuiteModel
+from mteblite.suites.catalog import Catalog, Suite, TaskEntry
+from mteblite.suites.suite_file import SuiteModel
 
 if TYPE_CHECKING:
     from mteblite_resources.workbench import Workbench

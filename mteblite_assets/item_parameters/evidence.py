@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.suites.task_types import TaskTypes
+from mteblite.suites.task_types import TaskTypes
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mteblite.suites.means import macro_weights
+from mteblite.suites.task_types import TaskTypes
 from mteblite_assets.calibrations.joint import JointData
 from mteblite_assets.calibrations.linear import fit_linear
-from mteblite_assets.suites.means import macro_weights
-from mteblite_assets.suites.task_types import TaskTypes
 
 KIND = "macro"
 FORMAT = 1

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.suites.task_types import shares
+from mteblite.suites.task_types import shares
 
 SCORE_DECIMALS = 12
 """Scores closer than this are tied, so that float noise never changes who is kept."""

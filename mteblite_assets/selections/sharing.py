@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mteblite.seeds import generator
+from mteblite.suites.means import macro_weights
 from mteblite_assets.item_parameters.evidence import TaskEvidence, types_of
 from mteblite_assets.outcomes.scoring import set_statistic
 from mteblite_assets.selections.budget import (
@@ -17,7 +18,6 @@ from mteblite_assets.selections.budget import (
     item_spread,
     statistic_spread,
 )
-from mteblite_assets.suites.means import macro_weights
 
 Statistic = Callable[[str, np.ndarray, pd.DataFrame, np.ndarray], float]
 MIN_SPREAD = 1e-4

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mteblite_assets.suites.means import macro_weights as macro_weights
-from mteblite_assets.suites.task_types import shares
+from mteblite.suites.means import macro_weights as macro_weights
+from mteblite.suites.task_types import shares
 
 
 def target_weights(

@@ -11,7 +11,7 @@ import pytest
 import tiny_suite
 from tiny_suite import command, run_json
 
-from mteblite_assets.suites.resolution import FrozenTask, LeftOut, Resolution
+from mteblite.suites.resolution import FrozenTask, LeftOut, Resolution
 from mteblite_resources.frozen_tasks import packaged_resolution
 from mteblite_resources.mteb_tasks import MtebTasks
 
@@ -67,7 +67,7 @@ def newer_mteb(monkeypatch: pytest.MonkeyPatch) -> None:
     """An mteb of another version, in which STS12 has another main score and BIOSSES is gone."""
 
     def benchmark(_: MtebTasks, name: str) -> Resolution:
-        from mteblite_assets.suites.suite_file import SuiteFile
+        from mteblite.suites.suite_file import SuiteFile
 
         frozen = packaged_resolution(SuiteFile(name="eng-super", benchmark=name))
         assert frozen is not None

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from mteblite.suites.catalog import Catalog, make_suite
+from mteblite.suites.resolution import Resolution
+from mteblite.suites.suite_file import SuiteFile, SuiteModel
 from mteblite_assets.graph.keys import (
     Grain,
     all_keys,
@@ -15,9 +18,6 @@ from mteblite_assets.graph.keys import (
     model_key,
     upstream_keys,
 )
-from mteblite_assets.suites.catalog import Catalog, make_suite
-from mteblite_assets.suites.resolution import Resolution
-from mteblite_assets.suites.suite_file import SuiteFile, SuiteModel
 
 
 def _model(name: str, role: str = "reference") -> SuiteModel:

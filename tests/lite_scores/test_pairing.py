@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from zoo import make_models, make_task, mean_statistic
 
+from mteblite.suites.task_types import TaskTypes
 from mteblite_assets.calibrations.fitted_task import fit_task
 from mteblite_assets.calibrations.joint import Blup
 from mteblite_assets.calibrations.task_covariance import TaskCovariance
@@ -16,7 +17,6 @@ from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.lite_scores.joint_scores import JointRelease
 from mteblite_assets.lite_scores.macro_release import MacroRelease
 from mteblite_assets.lite_scores.pairing import paired_differences
-from mteblite_assets.suites.task_types import TaskTypes
 
 FAMILIES = make_models(14)
 TYPES = {"A": "Retrieval", "B": "Classification", "C": "STS"}

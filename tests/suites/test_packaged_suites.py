@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from mteblite.suites.catalog import Catalog, Suite
+from mteblite.suites.resolution import differences, resolution_to_json
 from mteblite_assets.graph.partitions import Partitions
-from mteblite_assets.suites.catalog import Catalog, Suite
-from mteblite_assets.suites.resolution import differences, resolution_to_json
 from mteblite_resources import catalog_files, frozen_tasks
 from mteblite_resources.catalog_files import load_catalog
 from mteblite_resources.frozen_tasks import packaged_resolution

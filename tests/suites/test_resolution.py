@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mteblite_assets.pools.task_data import TaskDescription
-from mteblite_assets.suites.resolution import (
+from mteblite.suites.resolution import (
     FrozenTask,
     LeftOut,
     Resolution,
@@ -19,7 +18,8 @@ from mteblite_assets.suites.resolution import (
     resolution_to_json,
     task_digest,
 )
-from mteblite_assets.suites.suite_file import SuiteTask
+from mteblite.suites.suite_file import SuiteTask
+from mteblite_assets.pools.task_data import TaskDescription
 
 STS = TaskDescription("A", "STS", "cosine_spearman", ("test",), ("en", "ar"), "r1")
 SEARCH = TaskDescription("B", "Retrieval", "ndcg_at_10", ("dev",), ("default",), "r2")

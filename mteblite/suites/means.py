@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mteblite_assets.suites.suite_file import HEADLINES
-from mteblite_assets.suites.task_types import shares
+from mteblite.suites.suite_file import HEADLINES
+from mteblite.suites.task_types import shares
 
 
 def means_in_order(headline: str) -> tuple[str, ...]:

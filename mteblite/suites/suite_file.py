@@ -10,14 +10,14 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
-from mteblite_assets.pools.task_data import TASK_TYPES
-from mteblite_assets.suites.method_keys import (
+from mteblite.suites.method_keys import (
     MethodKeys,
     PerItem,
     SetMetric,
     Strict,
     ValidationKeys,
 )
+from mteblite_assets.pools.task_data import TASK_TYPES
 
 OWN_DATA_TYPES = (
     "Retrieval",

@@ -24,8 +24,8 @@ def main() -> None:
     asked = arguments(__doc__ or "", documents=100_000, queries=2000, repetitions=3, threads=2)
     import bm25s
 
-    from mteblite_assets.pools import bm25
-    from mteblite_assets.pools.tokens import tokenize
+    from mteblite.pools import bm25
+    from mteblite.pools.tokens import tokenize
 
     questions = zipf_texts.queries(asked.queries)
     ids = [f"d{row:08d}" for row in range(asked.documents)]

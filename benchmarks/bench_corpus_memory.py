@@ -22,9 +22,9 @@ TARGET = 5_000_000
 def main() -> None:
     """Draw one pool and report the peak."""
     asked = arguments(__doc__ or "", documents=1_000_000, queries=1000, library="mteblite")
+    from mteblite.pools.corpus import Corpus
+    from mteblite.pools.pool import PoolSettings
     from mteblite_assets.pools import retrieval
-    from mteblite_assets.pools.corpus import Corpus
-    from mteblite_assets.pools.pool import PoolSettings
 
     questions = zipf_texts.queries(asked.queries)
     before = _peak_mib()
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def _task(corpus: Any, questions: list[str]) -> Any:
-    from mteblite_assets.pools.task_data import TaskData, TaskDescription
+    from mteblite.pools.task_data import TaskData, TaskDescription
 
     names = [f"q{number}" for number in range(len(questions))]
     relevant = [corpus.ids[n * 997 % len(corpus)] for n in range(len(names))]
@@ -67,7 +67,7 @@ def _task(corpus: Any, questions: list[str]) -> Any:
 def _index_with_bm25s(corpus: Any) -> None:
     import bm25s
 
-    from mteblite_assets.pools.tokens import tokenize
+    from mteblite.pools.tokens import tokenize
 
     codes: dict[str, int] = {}
     tokens = [

@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def _rows(task: Any, asked: Any, folder: Path) -> list[dict[str, Any]]:
-    from mteblite_assets.pools.pool import PoolSettings
+    from mteblite.pools.pool import PoolSettings
     from mteblite_resources.mteb_tasks import MtebTasks
 
     source = MtebTasks()

@@ -9,8 +9,8 @@ def short_texts(number: int) -> list[str]:
     """Return distinct texts of the sample tasks, mostly one sentence, the tasks mixed."""
     import numpy as np
 
+    from mteblite.pools.pool import PoolSettings
     from mteblite_assets.pools.drawing import draw_pool
-    from mteblite_assets.pools.pool import PoolSettings
     from mteblite_resources.mteb_tasks import MtebTasks
 
     whole = PoolSettings(max_items=None, bm25_top=None, max_relevant=None, random_documents=None)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.pools.pool import Pool
+from mteblite.pools.pool import Pool
 from mteblite_resources.home import Home
 
 POOLS_KEPT = 12

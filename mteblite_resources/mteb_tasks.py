@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mteblite.pools.metric_names import check_metrics
+from mteblite.pools.task_data import TASK_TYPES, TaskData, TaskDescription
 from mteblite.suites.resolution import FrozenTask, LeftOut, Resolution
-from mteblite_assets.pools.metric_names import check_metrics
-from mteblite_assets.pools.task_data import TASK_TYPES, TaskData, TaskDescription
 
 if TYPE_CHECKING:
     from mteb.abstasks.abstask import AbsTask

@@ -17,7 +17,7 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 
-from mteblite_assets.pools.task_data import TaskDescription
+from mteblite.pools.task_data import TaskDescription
 from mteblite_assets.reference_scores.public_models import full_scores_of
 from mteblite_assets.reference_scores.registry_facts import RegistryFacts
 from mteblite_resources import official_folder, official_table

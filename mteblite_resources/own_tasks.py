@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mteblite_assets.pools.metric_names import check_metrics
-from mteblite_assets.pools.task_data import TaskDescription
+from mteblite.pools.metric_names import check_metrics
+from mteblite.pools.task_data import TaskDescription
 from mteblite_resources.own_files import (
     column,
     content_revision,

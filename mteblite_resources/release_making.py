@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pandas as pd
 
+from mteblite.pools.task_data import TaskDescription
 from mteblite.suites.task_types import task_types
 from mteblite_assets.lite_scores.joint_scores import JointRelease
 from mteblite_assets.lite_scores.model_scores import read_release
@@ -20,7 +21,6 @@ from mteblite_assets.lite_scores.releases.selection_document import (
     selection_document,
 )
 from mteblite_assets.lite_scores.releases.suite_release import SuiteRelease
-from mteblite_assets.pools.task_data import TaskDescription
 from mteblite_assets.validation.bootstrap import bootstrap_intervals
 from mteblite_resources.release_files import write_release
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.pools.identities import item_rows
-from mteblite_assets.pools.items import Cell
-from mteblite_assets.pools.pool import Pool
-from mteblite_assets.pools.task_data import TaskData
+from mteblite.pools.identities import item_rows
+from mteblite.pools.items import Cell
+from mteblite.pools.pool import Pool
+from mteblite.pools.task_data import TaskData
 
 
 def cut_rows(task: Any, pool: Pool, data: TaskData) -> None:

@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mteblite.pools.task_data import TaskDescription
 from mteblite_assets.lite_scores.releases.released_task import ReleasedTask, rebuild_pool
-from mteblite_assets.pools.task_data import TaskDescription
 from mteblite_resources.pinned_tasks import PinnedTasks, check_data_names, located
 from mteblite_resources.release_files import read_release
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from mteblite_assets.pools.task_data import TaskDescription
+from mteblite.pools.task_data import TaskDescription
 from mteblite_assets.reference_scores.registry_facts import RegistryFacts
 from mteblite_assets.reference_scores.result_format import Cell, RefusedFile, ResultFile
 from mteblite_resources.model_spec import mteb_name

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from mteblite_assets.pools.task_data import TaskDescription
+from mteblite.pools.task_data import TaskDescription
 from mteblite_assets.reference_scores.public_models import teaching_scores
 from mteblite_resources.home import Home
 from mteblite_resources.model_spec import checkpoint_name

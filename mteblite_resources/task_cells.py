@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mteblite_assets.pools.task_data import TaskData, TaskDescription
+from mteblite.pools.task_data import TaskData, TaskDescription
 from mteblite_resources import task_samples
 from mteblite_resources.task_columns import (
     Cell,

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from mteblite_assets.pools.task_data import TASK_TYPES, TaskDescription
+from mteblite.pools.task_data import TASK_TYPES, TaskDescription
 from mteblite_resources.sample_tasks.registry import SAMPLE_TASKS, sample_task
 
 if TYPE_CHECKING:

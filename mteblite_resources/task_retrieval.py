@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from mteblite_assets.pools.corpus import Corpus
+from mteblite.pools.corpus import Corpus
 from mteblite_resources.task_columns import Cell, cell_rows, require_rows, texts_of
 
 MISSING_CANDIDATES = "missing_candidates"

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from mteblite.pools.pool import Pool
+from mteblite.pools.task_data import TaskDescription
 from mteblite.suites.catalog import Catalog, Suite, TaskEntry
 from mteblite.suites.resolution import Difference, Resolution, differences
 from mteblite.suites.suite_file import SuiteModel
-from mteblite_assets.pools.pool import Pool
-from mteblite_assets.pools.task_data import TaskDescription
 from mteblite_resources.artifacts import Artifacts, remember
 from mteblite_resources.catalog_files import load_catalog, spec_of
 from mteblite_resources.encoders import EncodingSettings, open_encoder

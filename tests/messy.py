@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from pool_tasks import CAPS, vectors_of
 
+from mteblite.pools.corpus import Corpus
+from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.restriction import restrict
+from mteblite.pools.task_data import TaskData
 from mteblite_assets.outcomes.scoring import PoolScore, score_pool
-from mteblite_assets.pools.corpus import Corpus
 from mteblite_assets.pools.drawing import draw_pool
-from mteblite_assets.pools.pool import Pool, PoolSettings
-from mteblite_assets.pools.restriction import restrict
-from mteblite_assets.pools.task_data import TaskData
 
 
 def scored(

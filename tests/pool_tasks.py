@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.pools.corpus import Corpus
-from mteblite_assets.pools.pool import Pool, PoolSettings
-from mteblite_assets.pools.task_data import TaskData, TaskDescription
+from mteblite.pools.corpus import Corpus
+from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.task_data import TaskData, TaskDescription
 
 WORDS = [f"word{i}" for i in range(80)]
 CAPS = PoolSettings(max_items=24, bm25_top=5, max_relevant=2, random_documents=25)

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 from pool_tasks import CAPS, TYPES, task
 
+from mteblite.pools.pool import Pool
+from mteblite.pools.task_data import TaskData, task_kind
 from mteblite.seeds import generator
 from mteblite_assets.calibrations.fitted_task import FittedTask
 from mteblite_assets.lite_scores.releases.released_task import ReleasedTask, release_task
 from mteblite_assets.lite_scores.releases.suite_release import SuiteRelease
 from mteblite_assets.pools.drawing import draw_pool
-from mteblite_assets.pools.pool import Pool
-from mteblite_assets.pools.task_data import TaskData, task_kind
 
 K = 7
 

@@ -21,7 +21,7 @@ HEAVY = {"mteb", "torch", "transformers", "sentence_transformers", "datasets"}
 AT_LOAD = {"sklearn", "scipy", "huggingface_hub", "dbt"}
 SPEAKS_DAGSTER = {"assets", "checks", "partitions", "definitions", "reports", "sensors",
                   "automation", "light_dagster_dbt"}  # fmt: skip
-VOCABULARY = {"mteblite_assets.pools.task_data", "mteblite_assets.pools.pool"}
+VOCABULARY = {"mteblite.pools.task_data", "mteblite.pools.pool"}
 """What a task and a pool's settings are: the suite files speak of them, too."""
 DECORATED = {"assets", "checks"}
 DERIVE_FROM_MTEB = {

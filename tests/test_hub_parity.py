@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from hub_tasks import TASKS
 
+from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.restriction import restrict
 from mteblite.suites.suite_file import SuiteModel
 from mteblite_assets.outcomes.scoring import score_pool
 from mteblite_assets.pools.drawing import draw_pool
-from mteblite_assets.pools.pool import Pool, PoolSettings
-from mteblite_assets.pools.restriction import restrict
 
 WHOLE = PoolSettings(max_items=None, bm25_top=None, max_relevant=None, random_documents=None)
 STATIC, TRANSFORMER = "package:wordllama-256", "package:minilm-l6"

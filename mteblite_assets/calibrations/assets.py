@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from mteblite.pools.task_data import task_kind
 from mteblite_assets.calibrations.fitted_task import calibrate_variant
 from mteblite_assets.calibrations.levels import CROSS_FITTED, JOINT
 from mteblite_assets.calibrations.variant import Variant
@@ -14,7 +15,6 @@ from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of
 from mteblite_assets.item_parameters.fitting import fit_from_tables
-from mteblite_assets.pools.task_data import task_kind
 from mteblite_assets.selections.assets import count_and_costs, pays_by_token
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
+from mteblite.pools.workload import Workload, estimate_workload
 from mteblite.suites.catalog import Suite
 from mteblite_assets.cli.materializing import Report
 from mteblite_assets.cli.session import Session
 from mteblite_assets.graph.plan import Scope
-from mteblite_assets.pools.workload import Workload, estimate_workload
 from mteblite_resources.catalog_files import spec_of
 from mteblite_resources.descriptive_stats import task_statistics
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mteblite.pools.restriction import restrict
 from mteblite.suites.catalog import Suite
 from mteblite.suites.task_types import TaskTypes
 from mteblite_assets.calibrations.assets import selects_for_tokens
@@ -32,7 +33,6 @@ from mteblite_assets.lite_scores.joint_scores import JointRelease
 from mteblite_assets.lite_scores.model_scores import ModelScores, read_release, score_model
 from mteblite_assets.lite_scores.observing import observation_rows, observe_selection
 from mteblite_assets.lite_scores.release import fitted_from_json, release_json
-from mteblite_assets.pools.restriction import restrict
 from mteblite_assets.validation.assets import validation_settings
 from mteblite_assets.validation.conformal import LEVEL, check_level
 from mteblite_assets.validation.official_scores import official_settings, release_learns

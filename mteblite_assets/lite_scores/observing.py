@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from mteblite.pools.pool import Pool
 from mteblite_assets.outcomes.scoring import observe, score_pool
-from mteblite_assets.pools.pool import Pool
 
 
 def observe_selection(

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mteblite.pools.metric_names import check_metrics
+from mteblite.pools.pool import Pool
 from mteblite_assets.outcomes.cells import align, cells_of, mean_of_cells
 from mteblite_assets.outcomes.scoring import PoolScore
-from mteblite_assets.pools.metric_names import check_metrics
-from mteblite_assets.pools.pool import Pool
 
 
 def score_pool(

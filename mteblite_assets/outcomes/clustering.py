@@ -16,6 +16,8 @@ import numpy as np
 import pandas as pd
 
 from mteblite.kmeans import distinct_rows, kmeans
+from mteblite.pools.metric_names import check_metrics
+from mteblite.pools.pool import Pool
 from mteblite.seeds import stable_seed
 from mteblite_assets.outcomes.cells import cells_of, facts_of, mean_of_cells
 from mteblite_assets.outcomes.scoring import PoolScore
@@ -26,8 +28,6 @@ from mteblite_assets.pools.clustering import (
     fresh_rng,
     take_sample,
 )
-from mteblite_assets.pools.metric_names import check_metrics
-from mteblite_assets.pools.pool import Pool
 
 SPREAD = "_std"
 MISSING_LEVEL = -1

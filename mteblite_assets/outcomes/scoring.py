@@ -12,7 +12,7 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.pools.pool import Pool
+from mteblite.pools.pool import Pool
 
 MODULES = {
     "Retrieval": "retrieval",

@@ -27,8 +27,8 @@ from typing import Any
 
 import pandas as pd
 
-from mteblite_assets.pools.assembly import Texts, assemble, item_frame
-from mteblite_assets.pools.items import (
+from mteblite.pools.assembly import Texts, assemble, item_frame
+from mteblite.pools.items import (
     Cell,
     check_texts,
     content_ids,
@@ -37,8 +37,8 @@ from mteblite_assets.pools.items import (
     plain,
     split_evenly,
 )
-from mteblite_assets.pools.pool import Pool, PoolSettings
-from mteblite_assets.pools.task_data import TaskData
+from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.task_data import TaskData
 
 LEVEL_SEPARATOR = " > "
 """Joins the labels of a document into its stratum, coarsest level first."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 
-from mteblite_assets.pools.metric_names import check_metrics
-from mteblite_assets.pools.pool import Pool, PoolSettings
-from mteblite_assets.pools.task_data import TaskData
+from mteblite.pools.metric_names import check_metrics
+from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.task_data import TaskData
 
 MODULES = {
     "Retrieval": "retrieval",

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mteblite_assets.pools.assembly import Texts, assemble, item_frame
-from mteblite_assets.pools.items import (
+from mteblite.pools.assembly import Texts, assemble, item_frame
+from mteblite.pools.items import (
     check_numbers,
     check_texts,
     content_ids,
@@ -24,9 +24,9 @@ from mteblite_assets.pools.items import (
     item_ids,
     split_evenly,
 )
-from mteblite_assets.pools.pool import Pool, PoolSettings
+from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.task_data import TaskData
 from mteblite_assets.pools.sts import pair_frame
-from mteblite_assets.pools.task_data import TaskData
 
 
 def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:

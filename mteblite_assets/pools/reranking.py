@@ -6,9 +6,9 @@ frames with no shared documents.
 
 from __future__ import annotations
 
+from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.task_data import TaskData
 from mteblite_assets.pools import retrieval
-from mteblite_assets.pools.pool import Pool, PoolSettings
-from mteblite_assets.pools.task_data import TaskData
 
 
 def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:

@@ -29,11 +29,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mteblite.seeds import stable_seed
-from mteblite_assets.pools.assembly import Texts, assemble, item_frame
-from mteblite_assets.pools.bm25 import Index
-from mteblite_assets.pools.corpus import Corpus
-from mteblite_assets.pools.items import (
+from mteblite.pools.assembly import Texts, assemble, item_frame
+from mteblite.pools.bm25 import Index
+from mteblite.pools.corpus import Corpus
+from mteblite.pools.items import (
     Cell,
     check_numbers,
     check_texts,
@@ -41,10 +40,11 @@ from mteblite_assets.pools.items import (
     item_ids,
     split_evenly,
 )
-from mteblite_assets.pools.metric_names import SUBQUERIES
-from mteblite_assets.pools.pool import Pool, PoolSettings
-from mteblite_assets.pools.task_data import TaskData
-from mteblite_assets.pools.tokens import tokenize
+from mteblite.pools.metric_names import SUBQUERIES
+from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.task_data import TaskData
+from mteblite.pools.tokens import tokenize
+from mteblite.seeds import stable_seed
 
 LEAST_RANDOM_DOCUMENTS = 200
 """Of a subset, in tasks with several (mteb_lite_method.md, section 1)."""

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.pools.assembly import Texts, assemble, item_frame
-from mteblite_assets.pools.items import (
+from mteblite.pools.assembly import Texts, assemble, item_frame
+from mteblite.pools.items import (
     check_numbers,
     check_texts,
     content_ids,
@@ -21,8 +21,8 @@ from mteblite_assets.pools.items import (
     item_ids,
     split_evenly,
 )
-from mteblite_assets.pools.pool import Pool, PoolSettings
-from mteblite_assets.pools.task_data import TaskData
+from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.task_data import TaskData
 
 GOLD_BINS = 5
 

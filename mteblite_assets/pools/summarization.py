@@ -13,10 +13,10 @@ from typing import Any
 
 import pandas as pd
 
-from mteblite_assets.pools.assembly import Texts, assemble, item_frame
-from mteblite_assets.pools.items import check_numbers, content_ids, draw, item_ids, split_evenly
-from mteblite_assets.pools.pool import Pool, PoolSettings
-from mteblite_assets.pools.task_data import TaskData
+from mteblite.pools.assembly import Texts, assemble, item_frame
+from mteblite.pools.items import check_numbers, content_ids, draw, item_ids, split_evenly
+from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.task_data import TaskData
 
 
 def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:

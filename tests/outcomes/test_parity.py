@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from in_memory_tasks import TASKS, encoder, vector
 
+from mteblite.pools.pool import Pool, PoolSettings
 from mteblite_assets.outcomes.scoring import score_pool
 from mteblite_assets.pools.drawing import draw_pool
-from mteblite_assets.pools.pool import Pool, PoolSettings
 
 WHOLE = PoolSettings(max_items=None, bm25_top=None, max_relevant=None, random_documents=None)
 PER_ITEM = {

@@ -10,12 +10,12 @@ import pytest
 from scipy import stats
 from sklearn import metrics
 
+from mteblite.pools.corpus import Corpus
+from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.task_data import TaskData, TaskDescription
 from mteblite_assets.outcomes import clustering, pair_classification, retrieval, sts
 from mteblite_assets.outcomes.scoring import score_pool, set_statistic
-from mteblite_assets.pools.corpus import Corpus
 from mteblite_assets.pools.drawing import draw_pool
-from mteblite_assets.pools.pool import Pool, PoolSettings
-from mteblite_assets.pools.task_data import TaskData, TaskDescription
 
 WHOLE = PoolSettings(None, None, None, None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pool_tasks import CAPS, WHOLE
 
-from mteblite_assets.pools.pool import PoolSettings
+from mteblite.pools.pool import PoolSettings
 
 
 @pytest.fixture(params=[CAPS, WHOLE], ids=["caps", "whole"])

@@ -6,8 +6,8 @@ import bm25s
 import numpy as np
 import pytest
 
-from mteblite_assets.pools.bm25 import K1, B, Index
-from mteblite_assets.pools.tokens import tokenize
+from mteblite.pools.bm25 import K1, B, Index
+from mteblite.pools.tokens import tokenize
 
 
 def test_scores_are_those_of_bm25s() -> None:
@@ -55,8 +55,8 @@ def zipf_corpus(number: int, seed: int = 2) -> tuple[list[str], list[str], list[
 
 def test_compiled_search_finds_the_same_documents_bit_for_bit() -> None:
     pytest.importorskip("numba", reason="numba is not installed: plain search only")
-    from mteblite_assets.pools.bm25_compiled import search_all
-    from mteblite_assets.pools.bm25_search import search
+    from mteblite.pools.bm25_compiled import search_all
+    from mteblite.pools.bm25_search import search
 
     texts, _, queries = zipf_corpus(5000)
     index = Index([texts])
@@ -74,7 +74,7 @@ def test_compiled_search_finds_the_same_documents_bit_for_bit() -> None:
 def test_the_order_of_rows_and_the_number_of_threads_do_not_matter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("mteblite_assets.pools.bm25.COMPILED_FROM", 1)
+    monkeypatch.setattr("mteblite.pools.bm25.COMPILED_FROM", 1)
     texts, ids, queries = zipf_corpus(4000)
     queries = queries * 2
     order = np.random.default_rng(3).permutation(len(texts))

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mteblite_assets.pools.bm25 import Index
-from mteblite_assets.pools.corpus import Corpus
+from mteblite.pools.bm25 import Index
+from mteblite.pools.corpus import Corpus
 
 
 class Table:

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mteblite_assets.pools.costs import item_tokens, pool_costs
-from mteblite_assets.pools.pool import Pool
+from mteblite.pools.costs import item_tokens, pool_costs
+from mteblite.pools.pool import Pool
 
 
 def pairs(n: int = 60, words: int = 3) -> Pool:

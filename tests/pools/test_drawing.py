@@ -21,12 +21,12 @@ from pool_tasks import (
     vectors_of,
 )
 
+from mteblite.pools.corpus import Corpus
+from mteblite.pools.pool import ITEM_COLUMNS, Pool, PoolSettings
+from mteblite.pools.restriction import restrict
+from mteblite.pools.task_data import TaskData, TaskDescription, task_kind
 from mteblite_assets.outcomes.scoring import score_pool
-from mteblite_assets.pools.corpus import Corpus
 from mteblite_assets.pools.drawing import draw_pool
-from mteblite_assets.pools.pool import ITEM_COLUMNS, Pool, PoolSettings
-from mteblite_assets.pools.restriction import restrict
-from mteblite_assets.pools.task_data import TaskData, TaskDescription, task_kind
 
 
 def shuffled(cell: Cell) -> Cell:

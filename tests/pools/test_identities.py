@@ -9,19 +9,19 @@ import pandas as pd
 import pytest
 from pool_tasks import CAPS, TYPES, WHOLE, task, vectors_of
 
-from mteblite_assets.outcomes.scoring import score_pool
-from mteblite_assets.pools.corpus import Corpus
-from mteblite_assets.pools.drawing import draw_pool
-from mteblite_assets.pools.identities import item_rows, texts_of
-from mteblite_assets.pools.restriction import restrict
-from mteblite_assets.pools.task_data import TaskData
-from mteblite_assets.pools.text_hashes import (
+from mteblite.pools.corpus import Corpus
+from mteblite.pools.identities import item_rows, texts_of
+from mteblite.pools.restriction import restrict
+from mteblite.pools.task_data import TaskData
+from mteblite.pools.text_hashes import (
     HASH,
     hashes_by_item,
     text_hash,
     with_texts,
     without_texts,
 )
+from mteblite_assets.outcomes.scoring import score_pool
+from mteblite_assets.pools.drawing import draw_pool
 
 
 def turned(data: TaskData) -> TaskData:

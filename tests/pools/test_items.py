@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mteblite_assets.pools.items import (
+from mteblite.pools.items import (
     check_numbers,
     content_ids,
     draw,

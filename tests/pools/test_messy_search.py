@@ -7,8 +7,8 @@ import pytest
 from messy import scored, search_cell
 from pool_tasks import CAPS, sentences, task
 
-from mteblite_assets.pools.pool import Pool, PoolSettings
-from mteblite_assets.pools.task_data import TaskData
+from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.task_data import TaskData
 
 
 def test_repeated_document_ids(settings: PoolSettings) -> None:

@@ -12,11 +12,11 @@ from in_memory_tasks import search
 from messy import scored, search_cell
 from pool_tasks import CAPS, WHOLE, classification, retrieval, sentences, sts, task
 
-from mteblite_assets.pools.bm25 import Index
-from mteblite_assets.pools.corpus import Corpus
+from mteblite.pools.bm25 import Index
+from mteblite.pools.corpus import Corpus
+from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.task_data import TaskData
 from mteblite_assets.pools.drawing import draw_pool
-from mteblite_assets.pools.pool import Pool, PoolSettings
-from mteblite_assets.pools.task_data import TaskData
 
 ARABIC = [
     "مُحَمَّدٌ رَسُولُ",

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from mteblite_assets.pools.pool import PoolSettings
-from mteblite_assets.pools.task_data import TaskDescription
-from mteblite_assets.pools.workload import Workload, estimate_workload
+from mteblite.pools.pool import PoolSettings
+from mteblite.pools.task_data import TaskDescription
+from mteblite.pools.workload import Workload, estimate_workload
 from mteblite_resources.descriptive_stats import task_statistics
 
 SETTINGS = PoolSettings()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mteblite_assets.pools.task_data import TaskDescription
+from mteblite.pools.task_data import TaskDescription
 from mteblite_resources.encoders import open_encoder
 from mteblite_resources.full_runs import run_full
 from mteblite_resources.model_identity import identify

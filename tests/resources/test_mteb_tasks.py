@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from mteblite_assets.pools.task_data import TaskData, TaskDescription
+from mteblite.pools.task_data import TaskData, TaskDescription
 from mteblite_resources.mteb_tasks import MtebTasks
 
 TASKS = MtebTasks()

@@ -15,12 +15,12 @@ import pytest
 from pool_tasks import TYPES, vectors_of
 from releases import data_of, small_release, whole_pool
 
+from mteblite.pools.corpus import Corpus
+from mteblite.pools.restriction import restrict
 from mteblite.suites.task_types import shares
 from mteblite_assets.lite_scores.observing import observe_selection
 from mteblite_assets.lite_scores.releases.released_task import rebuild_pool
 from mteblite_assets.lite_scores.releases.suite_release import SuiteRelease
-from mteblite_assets.pools.corpus import Corpus
-from mteblite_assets.pools.restriction import restrict
 from mteblite_resources import release_files
 from mteblite_resources.release_files import (
     ReleaseError,

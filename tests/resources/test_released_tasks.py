@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 from in_memory_tasks import TASKS, encoder, vector
 
+from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.task_data import TaskDescription, task_kind
 from mteblite.seeds import generator
 from mteblite_assets.calibrations.fitted_task import FittedTask
 from mteblite_assets.lite_scores.observing import observe_selection
@@ -20,8 +22,6 @@ from mteblite_assets.lite_scores.releases.released_task import (
 )
 from mteblite_assets.outcomes.scoring import score_pool, set_statistic
 from mteblite_assets.pools.drawing import draw_pool
-from mteblite_assets.pools.pool import Pool, PoolSettings
-from mteblite_assets.pools.task_data import TaskDescription, task_kind
 from mteblite_resources.pinned_tasks import PinnedTasks
 from mteblite_resources.released_tasks import restricted_task
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from mteblite_assets.pools.task_data import TaskDescription
+from mteblite.pools.task_data import TaskDescription
 from mteblite_assets.reference_scores.registry_facts import RegistryFacts
 from mteblite_resources.home import Home
 from mteblite_resources.results_source import (

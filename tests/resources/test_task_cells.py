@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mteblite_assets.pools.task_data import TaskDescription
+from mteblite.pools.task_data import TaskDescription
 from mteblite_resources.mteb_tasks import MtebTasks
 from mteblite_resources.task_cells import task_data
 

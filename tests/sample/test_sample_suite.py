@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mteblite.pools.task_data import TASK_TYPES
 from mteblite.suites import suite_file
-from mteblite_assets.pools.task_data import TASK_TYPES
 from mteblite_resources.packaged_models.catalog import packaged_model
 from mteblite_resources.sample_tasks.registry import SAMPLE_TASKS
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from mteblite.pools.task_data import TaskDescription
 from mteblite.suites.resolution import (
     FrozenTask,
     LeftOut,
@@ -19,7 +20,6 @@ from mteblite.suites.resolution import (
     task_digest,
 )
 from mteblite.suites.suite_file import SuiteTask
-from mteblite_assets.pools.task_data import TaskDescription
 
 STS = TaskDescription("A", "STS", "cosine_spearman", ("test",), ("en", "ar"), "r1")
 SEARCH = TaskDescription("B", "Retrieval", "ndcg_at_10", ("dev",), ("default",), "r2")

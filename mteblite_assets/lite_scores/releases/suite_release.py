@@ -16,10 +16,10 @@ from typing import Any
 
 import pandas as pd
 
+from mteblite.pools.task_data import task_kind
 from mteblite.suites.task_types import TaskTypes
 from mteblite_assets.lite_scores.release import release_json
 from mteblite_assets.lite_scores.releases.released_task import ReleasedTask
-from mteblite_assets.pools.task_data import task_kind
 
 FORMAT = 1
 """Raised when a release of this version cannot be read by earlier ones."""

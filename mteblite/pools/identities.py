@@ -13,11 +13,11 @@ from typing import Any
 
 import pandas as pd
 
-from mteblite_assets.pools.corpus import Corpus
-from mteblite_assets.pools.items import Cell, content_ids, item_ids, plain
-from mteblite_assets.pools.metric_names import SUBQUERIES
-from mteblite_assets.pools.pool import Pool
-from mteblite_assets.pools.task_data import TaskData
+from mteblite.pools.corpus import Corpus
+from mteblite.pools.items import Cell, content_ids, item_ids, plain
+from mteblite.pools.metric_names import SUBQUERIES
+from mteblite.pools.pool import Pool
+from mteblite.pools.task_data import TaskData
 
 Frames = Mapping[str, Any]
 

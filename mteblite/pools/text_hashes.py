@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.pools.pool import Pool
+from mteblite.pools.pool import Pool
 
 HASH = "text_sha256"
 DIGITS = 32

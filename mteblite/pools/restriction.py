@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.pools.assembly import weigh_cells
-from mteblite_assets.pools.pool import Pool
+from mteblite.pools.assembly import weigh_cells
+from mteblite.pools.pool import Pool
 
 CELL = ["split", "hf_subset"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.pools.items import plain
-from mteblite_assets.pools.pool import ITEM_COLUMNS, Pool, PoolSettings
-from mteblite_assets.pools.task_data import TaskData
+from mteblite.pools.items import plain
+from mteblite.pools.pool import ITEM_COLUMNS, Pool, PoolSettings
+from mteblite.pools.task_data import TaskData
 
 TEXT_COLUMNS = ["text", "prompt_type"]
 

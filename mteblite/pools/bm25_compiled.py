@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mteblite.compiling import compiled
-from mteblite_assets.pools.bm25_search import BLOCK, SLACK, Found, Postings, Query
+from mteblite.pools.bm25_search import BLOCK, SLACK, Found, Postings, Query
 
 READ_PER_LOOK_UP = 40
 """Postings that are read in a row in the time of one look-up, which misses the cache."""

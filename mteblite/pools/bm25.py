@@ -29,8 +29,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mteblite_assets.pools.bm25_search import Found, Postings, Query, make_postings, search
-from mteblite_assets.pools.tokens import tokenize
+from mteblite.pools.bm25_search import Found, Postings, Query, make_postings, search
+from mteblite.pools.tokens import tokenize
 
 K1 = 0.9
 B = 0.4
@@ -103,7 +103,7 @@ class Index:
         parsed = [self._parse(query) for query in queries]
         found: Iterable[Found]
         if self.n_documents >= COMPILED_FROM and importlib.util.find_spec("numba"):
-            from mteblite_assets.pools.bm25_compiled import search_all
+            from mteblite.pools.bm25_compiled import search_all
 
             number_of_parts = min(threads or os.cpu_count() or 1, max(len(parsed) // 32, 1))
             bounds = np.linspace(0, len(parsed), number_of_parts + 1).astype(int)

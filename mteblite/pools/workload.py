@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mteblite_assets.pools.items import split_evenly
-from mteblite_assets.pools.pool import PoolSettings
-from mteblite_assets.pools.task_data import TaskDescription
+from mteblite.pools.items import split_evenly
+from mteblite.pools.pool import PoolSettings
+from mteblite.pools.task_data import TaskDescription
 
 CHARACTERS_PER_TOKEN = 4.0
 """Of English in WordPiece and of Arabic in XLM-R's vocabulary alike, within a fifth."""

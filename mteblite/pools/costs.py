@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from mteblite.pools.pool import Pool
+from mteblite.pools.restriction import CELL, restrict
+from mteblite.pools.tokens import tokenize
 from mteblite.seeds import generator
-from mteblite_assets.pools.pool import Pool
-from mteblite_assets.pools.restriction import CELL, restrict
-from mteblite_assets.pools.tokens import tokenize
 
 SIZE = 40
 """Items of the larger of two nested selections; documents that items share are paid once."""

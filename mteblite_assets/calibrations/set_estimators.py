@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.outcomes.cells import cells_of, facts_of, gold_of, mean_of_cells
+from mteblite.outcomes.cells import cells_of, facts_of, gold_of, mean_of_cells
 from mteblite_assets.pools.clustering import LEVEL_SEPARATOR
 
 COSINE = 1

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from mteblite.outcomes.matrix import matrix_rows
 from mteblite_assets.graph.declaration import Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import Work
 from mteblite_assets.outcomes.checks import CHECKS
-from mteblite_assets.outcomes.matrix import matrix_rows
 from mteblite_assets.outcomes.scoring import score_pool
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mteblite.outcomes.cells import align, cells_of, mean_of_cells
 from mteblite.pools.metric_names import check_metrics
 from mteblite.pools.pool import Pool
-from mteblite_assets.outcomes.cells import align, cells_of, mean_of_cells
 from mteblite_assets.outcomes.scoring import PoolScore
 
 

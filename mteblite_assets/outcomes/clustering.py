@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 
 from mteblite.kmeans import distinct_rows, kmeans
+from mteblite.outcomes.cells import cells_of, facts_of, mean_of_cells
 from mteblite.pools.metric_names import check_metrics
 from mteblite.pools.pool import Pool
 from mteblite.seeds import stable_seed
-from mteblite_assets.outcomes.cells import cells_of, facts_of, mean_of_cells
 from mteblite_assets.outcomes.scoring import PoolScore
 from mteblite_assets.pools.clustering import (
     LEVEL_SEPARATOR,

@@ -11,12 +11,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from mteblite.outcomes.areas import precision_recall_area
+from mteblite.outcomes.cells import align, cells_of, facts_of, gold_of, mean_of_cells
+from mteblite.outcomes.similarity import paired, prepare
 from mteblite.pools.metric_names import AREAS, PAIR_SIMILARITIES, check_metrics
 from mteblite.pools.pool import Pool
-from mteblite_assets.outcomes.areas import precision_recall_area
-from mteblite_assets.outcomes.cells import align, cells_of, facts_of, gold_of, mean_of_cells
 from mteblite_assets.outcomes.scoring import PoolScore
-from mteblite_assets.outcomes.similarity import paired, prepare
 
 SIMILARITIES = PAIR_SIMILARITIES
 """Columns of the observations, each oriented so that more is more similar."""

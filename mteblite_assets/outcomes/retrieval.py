@@ -7,18 +7,18 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from mteblite.pools.metric_names import check_metrics
-from mteblite.pools.pool import Pool
-from mteblite_assets.outcomes.cells import cells_of, mean_of_cells
-from mteblite_assets.outcomes.retrieval_metrics import (
+from mteblite.outcomes.cells import cells_of, mean_of_cells
+from mteblite.outcomes.retrieval_metrics import (
     TOP_K,
     Ranking,
     cell_score,
     depth_of,
     query_values,
 )
+from mteblite.outcomes.similarity import blocks, paired, prepare
+from mteblite.pools.metric_names import check_metrics
+from mteblite.pools.pool import Pool
 from mteblite_assets.outcomes.scoring import PoolScore
-from mteblite_assets.outcomes.similarity import blocks, paired, prepare
 
 
 def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:

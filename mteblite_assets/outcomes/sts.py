@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from mteblite.outcomes.cells import align, cells_of, gold_of, mean_of_cells
 from mteblite.pools.metric_names import check_metrics
 from mteblite.pools.pool import Pool
-from mteblite_assets.outcomes.cells import align, cells_of, gold_of, mean_of_cells
 from mteblite_assets.outcomes.scoring import PoolScore
 
 

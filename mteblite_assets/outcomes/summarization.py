@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from mteblite.outcomes.cells import cells_of, mean_of_cells
+from mteblite.outcomes.similarity import blocks, prepare
 from mteblite.pools.metric_names import check_metrics
 from mteblite.pools.pool import Pool
-from mteblite_assets.outcomes.cells import cells_of, mean_of_cells
 from mteblite_assets.outcomes.scoring import PoolScore
-from mteblite_assets.outcomes.similarity import blocks, prepare
 
 
 def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:

@@ -1,0 +1,1 @@
+"""What the outcomes of all task types share: similarities, metrics, cells."""

@@ -24,7 +24,7 @@ def main() -> None:
     asked = arguments(__doc__ or "", documents=1_000_000, queries=1000, library="mteblite")
     from mteblite.pools.corpus import Corpus
     from mteblite.pools.pool import PoolSettings
-    from mteblite_assets.pools import retrieval
+    from mteblite.task_types.retrieval import pool as retrieval
 
     questions = zipf_texts.queries(asked.queries)
     before = _peak_mib()

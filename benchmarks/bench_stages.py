@@ -95,8 +95,8 @@ def _rows(task: Any, asked: Any, folder: Path) -> list[dict[str, Any]]:
 def _product(source: Any, description: Any, encoder: Any, settings: Any) -> Any:
     import numpy as np
 
-    from mteblite_assets.outcomes.scoring import score_pool
-    from mteblite_assets.pools.drawing import draw_pool
+    from mteblite.task_types.drawing import draw_pool
+    from mteblite.task_types.scoring import score_pool
     from mteblite_resources.task_cells import task_data
 
     task = source.loaded_task(description)

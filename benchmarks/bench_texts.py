@@ -10,7 +10,7 @@ def short_texts(number: int) -> list[str]:
     import numpy as np
 
     from mteblite.pools.pool import PoolSettings
-    from mteblite_assets.pools.drawing import draw_pool
+    from mteblite.task_types.drawing import draw_pool
     from mteblite_resources.mteb_tasks import MtebTasks
 
     whole = PoolSettings(max_items=None, bm25_top=None, max_relevant=None, random_documents=None)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.pools.clustering import bootstrap_rows
+from mteblite.task_types.clustering.pool import bootstrap_rows
 from mteblite_resources.task_columns import (
     Cell,
     cell_rows,

@@ -13,8 +13,8 @@ from mteblite.pools.corpus import Corpus
 from mteblite.pools.pool import Pool, PoolSettings
 from mteblite.pools.restriction import restrict
 from mteblite.pools.task_data import TaskData
-from mteblite_assets.outcomes.scoring import PoolScore, score_pool
-from mteblite_assets.pools.drawing import draw_pool
+from mteblite.task_types.drawing import draw_pool
+from mteblite.task_types.scoring import PoolScore, score_pool
 
 
 def scored(

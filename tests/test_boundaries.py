@@ -14,7 +14,7 @@ from mteblite_assets.graph.stages import STAGE_NAMES
 ROOT = Path(__file__).parents[1]
 ASSETS = ROOT / "mteblite_assets"
 STAGES = STAGE_NAMES[:-1]  # dbt_reports is SQL
-TORCH_PRODUCTS = "mteblite_assets/outcomes/summarization.py"
+TORCH_PRODUCTS = "mteblite/task_types/summarization/outcomes.py"
 """Orders near-ties by the last digit of torch's float32 products, as mteb does."""
 
 HEAVY = {"mteb", "torch", "transformers", "sentence_transformers", "datasets"}

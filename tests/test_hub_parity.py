@@ -16,8 +16,8 @@ from hub_tasks import TASKS
 from mteblite.pools.pool import Pool, PoolSettings
 from mteblite.pools.restriction import restrict
 from mteblite.suites.suite_file import SuiteModel
-from mteblite_assets.outcomes.scoring import score_pool
-from mteblite_assets.pools.drawing import draw_pool
+from mteblite.task_types.drawing import draw_pool
+from mteblite.task_types.scoring import score_pool
 
 WHOLE = PoolSettings(max_items=None, bm25_top=None, max_relevant=None, random_documents=None)
 STATIC, TRANSFORMER = "package:wordllama-256", "package:minilm-l6"

@@ -17,9 +17,9 @@ import tiny_suite
 
 from mteblite.seeds import generator
 from mteblite.suites.suite_file import SuiteModel
+from mteblite.task_types.scoring import set_statistic
 from mteblite_assets.lite_scores.observing import observe_selection
 from mteblite_assets.lite_scores.releases.released_task import rebuild_pool
-from mteblite_assets.outcomes.scoring import set_statistic
 
 SUITE = "parts"
 CANDIDATE = "package:wordllama-128"

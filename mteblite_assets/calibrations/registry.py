@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from mteblite.task_types.scoring import set_statistic
 from mteblite_assets.calibrations.ensemble import estimate_ensemble
 from mteblite_assets.calibrations.estimator import EstimationContext, Estimator, Reference
 from mteblite_assets.calibrations.gp import estimate_gp
@@ -19,7 +20,6 @@ from mteblite_assets.calibrations.set_estimators import surrogate_statistic
 from mteblite_assets.calibrations.switch import estimate_switch
 from mteblite_assets.calibrations.theta import estimate_theta
 from mteblite_assets.item_parameters.response_model import ItemParameters
-from mteblite_assets.outcomes.scoring import set_statistic
 
 ESTIMATORS: dict[str, Estimator] = {
     "mean": estimate_mean,

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from mteblite.outcomes.cells import cells_of, facts_of, gold_of, mean_of_cells
-from mteblite_assets.pools.clustering import LEVEL_SEPARATOR
+from mteblite.task_types.clustering.pool import LEVEL_SEPARATOR
 
 COSINE = 1
 """Column of cosine similarity in the observations of pairs."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from mteblite.task_types.scoring import set_statistic
 from mteblite_assets.calibrations.estimator import Reference, legal_range
 from mteblite_assets.calibrations.linear import Calibration
 from mteblite_assets.calibrations.registry import (
@@ -21,7 +22,6 @@ from mteblite_assets.calibrations.registry import (
     find_set_estimator,
     make_context,
 )
-from mteblite_assets.outcomes.scoring import set_statistic
 
 
 @dataclass(frozen=True)

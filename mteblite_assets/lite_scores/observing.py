@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from mteblite.pools.pool import Pool
-from mteblite_assets.outcomes.scoring import observe, score_pool
+from mteblite.task_types.scoring import observe, score_pool
 
 
 def observe_selection(

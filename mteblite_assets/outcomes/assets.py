@@ -10,11 +10,11 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from mteblite.outcomes.matrix import matrix_rows
+from mteblite.task_types.scoring import score_pool
 from mteblite_assets.graph.declaration import Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import Work
 from mteblite_assets.outcomes.checks import CHECKS
-from mteblite_assets.outcomes.scoring import score_pool
 
 
 @stage_asset(

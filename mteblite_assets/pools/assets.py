@@ -10,10 +10,10 @@ import pandas as pd
 
 from mteblite.pools.costs import item_tokens
 from mteblite.pools.costs import pool_costs as count_costs
+from mteblite.task_types.drawing import draw_pool
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
-from mteblite_assets.pools.drawing import draw_pool
 
 LOSSES = ("n_dropped_relevant", "n_missing_relevant", "n_missing_candidates")
 """Of a search pool: relevant documents beyond the cap, judged or listed ones not in the corpus."""

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from zoo import observed_task
 
+from mteblite.task_types.scoring import set_statistic
 from mteblite_assets.calibrations.fitted_task import fit_task
 from mteblite_assets.calibrations.set_estimators import (
     check_not_degenerate,
@@ -16,7 +17,6 @@ from mteblite_assets.calibrations.set_estimators import (
     weighted_auc,
 )
 from mteblite_assets.calibrations.variant import Variant
-from mteblite_assets.outcomes.scoring import set_statistic
 
 
 def rows_of(n: int, **columns) -> pd.DataFrame:

@@ -13,9 +13,9 @@ from pool_tasks import CAPS, MAKERS, summarization, task, vectors_of
 
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
+from mteblite.task_types.drawing import draw_pool
+from mteblite.task_types.scoring import score_pool
 from mteblite_assets.outcomes.checks import CHECKS
-from mteblite_assets.outcomes.scoring import score_pool
-from mteblite_assets.pools.drawing import draw_pool
 from mteblite_resources.warehouse import Warehouse, replace_partition
 
 MEANS = {

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from mteblite.pools.pool import Pool, PoolSettings
-from mteblite_assets.outcomes.scoring import score_pool
-from mteblite_assets.pools.drawing import draw_pool
+from mteblite.task_types.drawing import draw_pool
+from mteblite.task_types.scoring import score_pool
 from mteblite_resources.mteb_tasks import MtebTasks
 
 GOLDEN = Path(__file__).parents[2] / "../shared/golden/official_random_encoder.csv"

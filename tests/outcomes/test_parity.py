@@ -15,8 +15,8 @@ import pytest
 from in_memory_tasks import TASKS, encoder, vector
 
 from mteblite.pools.pool import Pool, PoolSettings
-from mteblite_assets.outcomes.scoring import score_pool
-from mteblite_assets.pools.drawing import draw_pool
+from mteblite.task_types.drawing import draw_pool
+from mteblite.task_types.scoring import score_pool
 
 WHOLE = PoolSettings(max_items=None, bm25_top=None, max_relevant=None, random_documents=None)
 PER_ITEM = {
@@ -58,7 +58,8 @@ def test_whole_pool_scores_as_mteb_does(name: str) -> None:
 def test_search_is_by_the_similarity_of_the_model(name: str, similarity: str) -> None:
     import mteb
 
-    from mteblite_assets.outcomes import bitext_mining, retrieval
+    from mteblite.task_types.bitext_mining import outcomes as bitext_mining
+    from mteblite.task_types.retrieval import outcomes as retrieval
 
     pool = _pool(TASKS[name])
     vectors = np.stack([vector(text) for text in pool.texts["text"]])

@@ -19,9 +19,9 @@ from sklearn import metrics
 from mteblite.outcomes.areas import precision_recall_area
 from mteblite.pools.corpus import Corpus
 from mteblite.pools.task_data import TASK_TYPES, TaskData, TaskDescription
+from mteblite.task_types.drawing import draw_pool
+from mteblite.task_types.scoring import PoolScore, score_pool
 from mteblite_assets.lite_scores.aggregation import aggregate
-from mteblite_assets.outcomes.scoring import PoolScore, score_pool
-from mteblite_assets.pools.drawing import draw_pool
 
 
 def searched(
@@ -35,7 +35,7 @@ def searched(
 
     Query n has the n-th unit vector, and a document has its scores as vector; by dot product.
     """
-    from mteblite_assets.outcomes import retrieval
+    from mteblite.task_types.retrieval import outcomes as retrieval
 
     documents = order or sorted({d for found in scores for d in found})
     names = [f"q{n}" for n in range(len(judged))]

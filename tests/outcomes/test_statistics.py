@@ -13,9 +13,12 @@ from sklearn import metrics
 from mteblite.pools.corpus import Corpus
 from mteblite.pools.pool import Pool, PoolSettings
 from mteblite.pools.task_data import TaskData, TaskDescription
-from mteblite_assets.outcomes import clustering, pair_classification, retrieval, sts
-from mteblite_assets.outcomes.scoring import score_pool, set_statistic
-from mteblite_assets.pools.drawing import draw_pool
+from mteblite.task_types.clustering import outcomes as clustering
+from mteblite.task_types.drawing import draw_pool
+from mteblite.task_types.pair_classification import outcomes as pair_classification
+from mteblite.task_types.retrieval import outcomes as retrieval
+from mteblite.task_types.scoring import score_pool, set_statistic
+from mteblite.task_types.sts import outcomes as sts
 
 WHOLE = PoolSettings(None, None, None, None)
 

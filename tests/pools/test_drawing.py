@@ -25,8 +25,8 @@ from mteblite.pools.corpus import Corpus
 from mteblite.pools.pool import ITEM_COLUMNS, Pool, PoolSettings
 from mteblite.pools.restriction import restrict
 from mteblite.pools.task_data import TaskData, TaskDescription, task_kind
-from mteblite_assets.outcomes.scoring import score_pool
-from mteblite_assets.pools.drawing import draw_pool
+from mteblite.task_types.drawing import draw_pool
+from mteblite.task_types.scoring import score_pool
 
 
 def shuffled(cell: Cell) -> Cell:
@@ -107,7 +107,7 @@ def test_restriction_keeps_the_outcomes_of_its_items(kind: str, settings: PoolSe
 
 @pytest.mark.parametrize("kind", [k for k in TYPES if task_kind(k) == "set_metric"])
 def test_restriction_keeps_the_observations_of_its_items(kind: str) -> None:
-    from mteblite_assets.outcomes.scoring import observe
+    from mteblite.task_types.scoring import observe
 
     pool = draw_pool(task(kind), CAPS)
     part = restrict(pool, pool.items["item_id"].tolist()[::2])

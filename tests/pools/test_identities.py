@@ -20,8 +20,8 @@ from mteblite.pools.text_hashes import (
     with_texts,
     without_texts,
 )
-from mteblite_assets.outcomes.scoring import score_pool
-from mteblite_assets.pools.drawing import draw_pool
+from mteblite.task_types.drawing import draw_pool
+from mteblite.task_types.scoring import score_pool
 
 
 def turned(data: TaskData) -> TaskData:

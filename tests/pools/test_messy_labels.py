@@ -12,8 +12,8 @@ from messy import scored
 from pool_tasks import WHOLE, classification, clustering, pairs, sentences, sts, task, vectors_of
 
 from mteblite.pools.pool import PoolSettings
-from mteblite_assets.outcomes.scoring import score_pool, set_statistic
-from mteblite_assets.pools.drawing import draw_pool
+from mteblite.task_types.drawing import draw_pool
+from mteblite.task_types.scoring import score_pool, set_statistic
 
 
 def test_gold_scores_all_equal(settings: PoolSettings) -> None:

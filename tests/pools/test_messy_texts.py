@@ -16,7 +16,7 @@ from mteblite.pools.bm25 import Index
 from mteblite.pools.corpus import Corpus
 from mteblite.pools.pool import Pool, PoolSettings
 from mteblite.pools.task_data import TaskData
-from mteblite_assets.pools.drawing import draw_pool
+from mteblite.task_types.drawing import draw_pool
 
 ARABIC = [
     "مُحَمَّدٌ رَسُولُ",

@@ -13,6 +13,8 @@ from in_memory_tasks import TASKS, encoder, vector
 from mteblite.pools.pool import Pool, PoolSettings
 from mteblite.pools.task_data import TaskDescription, task_kind
 from mteblite.seeds import generator
+from mteblite.task_types.drawing import draw_pool
+from mteblite.task_types.scoring import score_pool, set_statistic
 from mteblite_assets.calibrations.fitted_task import FittedTask
 from mteblite_assets.lite_scores.observing import observe_selection
 from mteblite_assets.lite_scores.releases.released_task import (
@@ -20,8 +22,6 @@ from mteblite_assets.lite_scores.releases.released_task import (
     rebuild_pool,
     release_task,
 )
-from mteblite_assets.outcomes.scoring import score_pool, set_statistic
-from mteblite_assets.pools.drawing import draw_pool
 from mteblite_resources.pinned_tasks import PinnedTasks
 from mteblite_resources.released_tasks import restricted_task
 

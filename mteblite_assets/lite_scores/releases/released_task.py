@@ -18,8 +18,8 @@ from mteblite.pools.pool import Pool
 from mteblite.pools.restriction import restrict
 from mteblite.pools.task_data import TaskData, TaskDescription
 from mteblite.pools.text_hashes import hashes_by_item, with_texts, without_texts
+from mteblite.task_types.clustering.pool import LEVEL_SEPARATOR
 from mteblite_assets.calibrations.fitted_task import FittedTask
-from mteblite_assets.pools.clustering import LEVEL_SEPARATOR
 
 LABELLED = frozenset({"Classification", "Clustering"})
 """Types whose strata are labels of the data set, which are not ours to give away."""

@@ -13,7 +13,7 @@ import pandas as pd
 from mteblite.outcomes.cells import align, cells_of, gold_of, mean_of_cells
 from mteblite.pools.metric_names import check_metrics
 from mteblite.pools.pool import Pool
-from mteblite_assets.outcomes.scoring import PoolScore
+from mteblite.task_types.scoring import PoolScore
 
 
 def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:

@@ -9,14 +9,14 @@ from mteblite.pools.pool import Pool, PoolSettings
 from mteblite.pools.task_data import TaskData
 
 MODULES = {
-    "Retrieval": "retrieval",
-    "Reranking": "reranking",
-    "Classification": "classification",
-    "PairClassification": "pair_classification",
-    "STS": "sts",
-    "Clustering": "clustering",
-    "Summarization": "summarization",
-    "BitextMining": "bitext_mining",
+    "Retrieval": "retrieval.pool",
+    "Reranking": "retrieval.reranking_pool",
+    "Classification": "classification.pool",
+    "PairClassification": "pair_classification.pool",
+    "STS": "sts.pool",
+    "Clustering": "clustering.pool",
+    "Summarization": "summarization.pool",
+    "BitextMining": "bitext_mining.pool",
 }
 
 
@@ -46,6 +46,6 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
             f"{name}: loaded without any (split, subset); check its splits and subsets"
         )
     check_metrics(name, task_type, [data.description.main_metric, *data.description.metrics])
-    module = importlib.import_module(f"mteblite_assets.pools.{MODULES[task_type]}")
+    module = importlib.import_module(f"mteblite.task_types.{MODULES[task_type]}")
     pool: Pool = module.draw_pool(data, settings)
     return pool

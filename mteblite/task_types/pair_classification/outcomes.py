@@ -16,7 +16,7 @@ from mteblite.outcomes.cells import align, cells_of, facts_of, gold_of, mean_of_
 from mteblite.outcomes.similarity import paired, prepare
 from mteblite.pools.metric_names import AREAS, PAIR_SIMILARITIES, check_metrics
 from mteblite.pools.pool import Pool
-from mteblite_assets.outcomes.scoring import PoolScore
+from mteblite.task_types.scoring import PoolScore
 
 SIMILARITIES = PAIR_SIMILARITIES
 """Columns of the observations, each oriented so that more is more similar."""

@@ -18,7 +18,7 @@ from mteblite.outcomes.retrieval_metrics import (
 from mteblite.outcomes.similarity import blocks, paired, prepare
 from mteblite.pools.metric_names import check_metrics
 from mteblite.pools.pool import Pool
-from mteblite_assets.outcomes.scoring import PoolScore
+from mteblite.task_types.scoring import PoolScore
 
 
 def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:

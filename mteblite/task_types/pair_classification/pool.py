@@ -26,7 +26,7 @@ from mteblite.pools.items import (
 )
 from mteblite.pools.pool import Pool, PoolSettings
 from mteblite.pools.task_data import TaskData
-from mteblite_assets.pools.sts import pair_frame
+from mteblite.task_types.sts.pool import pair_frame
 
 
 def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:

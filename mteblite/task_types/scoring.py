@@ -96,4 +96,4 @@ def _module(task_type: str) -> ModuleType:
         raise ValueError(
             f"task type {task_type!r} has no outcomes; supported: {', '.join(MODULES)}"
         )
-    return importlib.import_module(f"mteblite_assets.outcomes.{MODULES[task_type]}")
+    return importlib.import_module(f"mteblite.task_types.{MODULES[task_type]}.outcomes")

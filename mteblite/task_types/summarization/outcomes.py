@@ -14,7 +14,7 @@ from mteblite.outcomes.cells import cells_of, mean_of_cells
 from mteblite.outcomes.similarity import blocks, prepare
 from mteblite.pools.metric_names import check_metrics
 from mteblite.pools.pool import Pool
-from mteblite_assets.outcomes.scoring import PoolScore
+from mteblite.task_types.scoring import PoolScore
 
 
 def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:

@@ -20,14 +20,14 @@ from mteblite.outcomes.cells import cells_of, facts_of, mean_of_cells
 from mteblite.pools.metric_names import check_metrics
 from mteblite.pools.pool import Pool
 from mteblite.seeds import stable_seed
-from mteblite_assets.outcomes.scoring import PoolScore
-from mteblite_assets.pools.clustering import (
+from mteblite.task_types.clustering.pool import (
     LEVEL_SEPARATOR,
     bootstrap_rows,
     cell_key,
     fresh_rng,
     take_sample,
 )
+from mteblite.task_types.scoring import PoolScore
 
 SPREAD = "_std"
 MISSING_LEVEL = -1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mteblite.pools.pool import Pool, PoolSettings
 from mteblite.pools.task_data import TaskData
-from mteblite_assets.pools import retrieval
+from mteblite.task_types.retrieval import pool as retrieval
 
 
 def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:

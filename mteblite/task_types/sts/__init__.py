@@ -1,0 +1,1 @@
+"""Pools and outcomes of STS tasks."""

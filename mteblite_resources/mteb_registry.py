@@ -8,7 +8,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from mteblite_assets.reference_scores.registry_facts import RegistryFacts
+from mteblite.reference_scores.registry_facts import RegistryFacts
 
 
 def registry_facts(cache: Path) -> RegistryFacts:

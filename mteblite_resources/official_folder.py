@@ -11,8 +11,8 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from mteblite_assets.reference_scores.registry_facts import RegistryFacts
-from mteblite_assets.reference_scores.revision_pick import pick_revisions
+from mteblite.reference_scores.registry_facts import RegistryFacts
+from mteblite.reference_scores.revision_pick import pick_revisions
 from mteblite_resources.quarantine import rebuild_quarantine
 from mteblite_resources.result_folder import META, Entry, Owner, list_folder, owner_of, place_of
 from mteblite_resources.result_reading import ReadFiles, read_files

@@ -7,8 +7,8 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 
-from mteblite_assets.reference_scores.registry_facts import RegistryFacts
-from mteblite_assets.reference_scores.result_format import RENAMED_METRICS
+from mteblite.reference_scores.registry_facts import RegistryFacts
+from mteblite.reference_scores.result_format import RENAMED_METRICS
 from mteblite_resources.quarantine import rebuild_quarantine
 from mteblite_resources.warehouse import Warehouse
 

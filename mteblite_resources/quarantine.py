@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import duckdb
 
+from mteblite.reference_scores.revision_pick import is_range
+from mteblite.reference_scores.suspicion import suspicious_cells
 from mteblite.suites.suite_file import read_suite_file
-from mteblite_assets.reference_scores.revision_pick import is_range
-from mteblite_assets.reference_scores.suspicion import suspicious_cells
 from mteblite_resources.frozen_tasks import packaged_resolution, packaged_suites
 
 RULES = "2"

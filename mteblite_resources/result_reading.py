@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
-from mteblite_assets.reference_scores.registry_facts import RegistryFacts
-from mteblite_assets.reference_scores.result_format import RefusedFile, ResultFile, read_result
+from mteblite.reference_scores.registry_facts import RegistryFacts
+from mteblite.reference_scores.result_format import RefusedFile, ResultFile, read_result
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 
 from mteblite.pools.task_data import TaskDescription
-from mteblite_assets.reference_scores.registry_facts import RegistryFacts
-from mteblite_assets.reference_scores.result_format import Cell, RefusedFile, ResultFile
+from mteblite.reference_scores.registry_facts import RegistryFacts
+from mteblite.reference_scores.result_format import Cell, RefusedFile, ResultFile
 from mteblite_resources.model_spec import mteb_name
 from mteblite_resources.result_folder import folder_name, results_root
 from mteblite_resources.result_reading import read_result_file

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from mteblite.pools.task_data import TaskDescription
-from mteblite_assets.reference_scores.public_models import teaching_scores
+from mteblite.reference_scores.public_models import teaching_scores
 from mteblite_resources.home import Home
 from mteblite_resources.model_spec import checkpoint_name
 from mteblite_resources.mteb_registry import registry_facts

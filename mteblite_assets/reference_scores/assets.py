@@ -7,13 +7,13 @@ from typing import Any
 
 import pandas as pd
 
+from mteblite.reference_scores.pruning import prune_families
+from mteblite.reference_scores.public_models import COLUMNS as SCORE_COLUMNS
 from mteblite.suites.task_types import task_types
 from mteblite_assets.embeddings.assets import model_settings
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
-from mteblite_assets.reference_scores.pruning import prune_families
-from mteblite_assets.reference_scores.public_models import COLUMNS as SCORE_COLUMNS
 from mteblite_resources.results_source import QuarantinedScore
 
 FULL_SCORE_COLUMNS = ["main_score", "source", "revision", "mteb_version", "seconds"]

@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
+from mteblite.reference_scores.public_models import teaching_scores
 from mteblite_assets.calibrations.levels import JOINT
 from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.graph.work import SettingsContext, Work
-from mteblite_assets.reference_scores.public_models import teaching_scores
 from mteblite_assets.validation.presets import find_preset
 
 OFFICIAL = "official"

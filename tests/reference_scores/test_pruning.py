@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mteblite.reference_scores.pruning import prune_families
 from mteblite.suites.task_types import TaskTypes
-from mteblite_assets.reference_scores.pruning import prune_families
 
 
 def scores(rows: dict[str, dict[str, float]]) -> pd.DataFrame:

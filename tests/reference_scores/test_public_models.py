@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mteblite_assets.reference_scores.public_models import (
+from mteblite.reference_scores.public_models import (
     full_scores_of,
     public_families,
     public_table,

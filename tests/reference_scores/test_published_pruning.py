@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from mteblite_assets.reference_scores.pruning import prune_families
+from mteblite.reference_scores.pruning import prune_families
 
 # Kept models (best, median, worst) and how many the family had; single models are families.
 ENGLISH = {

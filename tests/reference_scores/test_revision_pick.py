@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mteblite_assets.reference_scores.revision_pick import is_range, pick_revisions, version_rank
+from mteblite.reference_scores.revision_pick import is_range, pick_revisions, version_rank
 
 MODEL = "intfloat/e5-base-v2"
 PINNED = "f52bf8ec8c7124536f0efb74aca902b2995e5bcd"

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mteblite_assets.reference_scores.low_rank import robust_residuals
-from mteblite_assets.reference_scores.suspicion import suspicious_cells
+from mteblite.reference_scores.low_rank import robust_residuals
+from mteblite.reference_scores.suspicion import suspicious_cells
 from mteblite_resources.quarantine import fitted_benchmarks
 
 MODELS, TASKS, RANK = 60, 40, 4

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from mteblite.pools.task_data import TaskDescription
-from mteblite_assets.reference_scores.registry_facts import RegistryFacts
+from mteblite.reference_scores.registry_facts import RegistryFacts
 from mteblite_resources.home import Home
 from mteblite_resources.results_source import (
     FullScore,

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.reference_scores.low_rank import robust_residuals
+from mteblite.reference_scores.low_rank import robust_residuals
 
 COLUMN = ("task_name", "split", "hf_subset")
 FILE = ("model_name", "task_name")

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from mteblite_assets.reference_scores.registry_facts import RegistryFacts
+from mteblite.reference_scores.registry_facts import RegistryFacts
 
 OLD_PREFIXES = {
     "cos_sim": "cosine",

@@ -1,0 +1,1 @@
+"""Full scores of reference models: official result formats, families, pruning, suspicion."""

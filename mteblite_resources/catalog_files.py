@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from mteblite.item_parameters.fitting import RESPONSE_MODELS
 from mteblite.suites.catalog import Catalog, Suite, make_suite
 from mteblite.suites.resolution import LeftOut
 from mteblite.suites.suite_file import (
@@ -21,7 +22,6 @@ from mteblite.suites.suite_file import (
 )
 from mteblite_assets.calibrations.levels import ALL_CALIBRATIONS
 from mteblite_assets.calibrations.registry import ESTIMATORS, SET_ESTIMATORS
-from mteblite_assets.item_parameters.fitting import RESPONSE_MODELS
 from mteblite_assets.selections.registry import SELECTORS
 from mteblite_assets.validation.folds import PROTOCOLS
 from mteblite_assets.validation.presets import packaged_presets

@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.seeds import generator
-from mteblite_assets.item_parameters.evidence import TaskEvidence
 from mteblite_assets.validation.joint_folds import PublicScores
 
 SCORES = Path(__file__).parents[1] / "../shared/scores"

@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 import pandas as pd
 
+from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.seeds import generator
-from mteblite_assets.item_parameters.evidence import TaskEvidence
 
 TOPICS = 4
 

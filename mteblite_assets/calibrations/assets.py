@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from mteblite.item_parameters.fitting import fit_from_tables
 from mteblite.pools.task_data import task_kind
 from mteblite_assets.calibrations.fitted_task import calibrate_variant
 from mteblite_assets.calibrations.levels import CROSS_FITTED, JOINT
@@ -14,7 +15,6 @@ from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of
-from mteblite_assets.item_parameters.fitting import fit_from_tables
 from mteblite_assets.selections.assets import count_and_costs, pays_by_token
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from mteblite.item_parameters.evidence import TaskEvidence
+from mteblite.item_parameters.fitting import restrict, usable_models
 from mteblite.task_types.scoring import set_statistic
 from mteblite_assets.calibrations.cross_fitting import cross_fitted
 from mteblite_assets.calibrations.registry import (
@@ -14,8 +16,6 @@ from mteblite_assets.calibrations.registry import (
     find_set_estimator,
 )
 from mteblite_assets.calibrations.training_fit import TrainingFit
-from mteblite_assets.item_parameters.evidence import TaskEvidence
-from mteblite_assets.item_parameters.fitting import restrict, usable_models
 
 
 def cross_fitted_estimates(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mteblite_assets.item_parameters.response_model import ItemParameters
+from mteblite.item_parameters.response_model import ItemParameters
 
 CORRELATION_TYPES = frozenset({"STS", "Summarization"})
 """Types whose scores are correlations and so may be negative."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from mteblite.item_parameters.response_model import ItemParameters
 from mteblite.task_types.scoring import set_statistic
 from mteblite_assets.calibrations.ensemble import estimate_ensemble
 from mteblite_assets.calibrations.estimator import EstimationContext, Estimator, Reference
@@ -19,7 +20,6 @@ from mteblite_assets.calibrations.ridge import estimate_ridge
 from mteblite_assets.calibrations.set_estimators import surrogate_statistic
 from mteblite_assets.calibrations.switch import estimate_switch
 from mteblite_assets.calibrations.theta import estimate_theta
-from mteblite_assets.item_parameters.response_model import ItemParameters
 
 ESTIMATORS: dict[str, Estimator] = {
     "mean": estimate_mean,

@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
+from mteblite.item_parameters.evidence import TaskEvidence
+from mteblite.item_parameters.fitting import ItemFit, fit_items, restrict, usable_models
 from mteblite_assets.calibrations.estimator import EstimationContext, Reference, legal_range
 from mteblite_assets.calibrations.registry import find_estimator, usable_estimator
-from mteblite_assets.item_parameters.evidence import TaskEvidence
-from mteblite_assets.item_parameters.fitting import ItemFit, fit_items, restrict, usable_models
 from mteblite_assets.selections.selector import pool_weights
 from mteblite_assets.selections.token_budget import choose_positions
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pandas as pd
 
+from mteblite.item_parameters.assembling import assemble_evidence
+from mteblite.item_parameters.evidence import TaskEvidence
+from mteblite.item_parameters.fitting import fit_items
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
-from mteblite_assets.item_parameters.assembling import assemble_evidence
-from mteblite_assets.item_parameters.evidence import TaskEvidence
-from mteblite_assets.item_parameters.fitting import fit_items
 
 EVIDENCE = ["suite_tasks", "pool_items", "outcome_matrix", "full_score_vectors", "kept_models"]
 """Assets whose rows make up a task's evidence."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite_assets.validation.conformal import LEVEL, NONE, HalfWidth, half_width
 from mteblite_assets.validation.metrics import score_matrices
 from mteblite_assets.validation.targets import combine, target_weights

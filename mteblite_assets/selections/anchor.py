@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from mteblite.item_parameters.evidence import TaskEvidence
+from mteblite.item_parameters.fitting import ItemFit
 from mteblite.kmeans import distinct_rows, kmeans
-from mteblite_assets.item_parameters.evidence import TaskEvidence
-from mteblite_assets.item_parameters.fitting import ItemFit
 from mteblite_assets.selections.selector import Selected, pool_weights
 from mteblite_assets.selections.strata import difficulty
 

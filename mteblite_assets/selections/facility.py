@@ -12,8 +12,8 @@ import heapq
 
 import numpy as np
 
-from mteblite_assets.item_parameters.evidence import TaskEvidence
-from mteblite_assets.item_parameters.fitting import ItemFit
+from mteblite.item_parameters.evidence import TaskEvidence
+from mteblite.item_parameters.fitting import ItemFit
 from mteblite_assets.selections.anchor import outcome_vectors
 from mteblite_assets.selections.quotas import within_strata
 from mteblite_assets.selections.selector import Selected, pool_weights

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mteblite_assets.item_parameters.evidence import TaskEvidence
-from mteblite_assets.item_parameters.fitting import RESPONSE_MODELS, ItemFit
+from mteblite.item_parameters.evidence import TaskEvidence
+from mteblite.item_parameters.fitting import RESPONSE_MODELS, ItemFit
 from mteblite_assets.selections.selector import Selected, pool_weights
 
 PRIOR_PRECISION = 1.0

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mteblite_assets.item_parameters.evidence import TaskEvidence
-from mteblite_assets.item_parameters.fitting import (
+from mteblite.item_parameters.evidence import TaskEvidence
+from mteblite.item_parameters.fitting import (
     RESPONSE_MODELS,
     ItemFit,
     fit_items,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite_assets.selections.selector import Selected, pool_weights
 from mteblite_assets.selections.stratified import cell_quotas, label_quotas
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from mteblite.item_parameters.evidence import TaskEvidence
+from mteblite.item_parameters.fitting import ItemFit, restrict, usable_models
 from mteblite.seeds import generator
-from mteblite_assets.item_parameters.evidence import TaskEvidence
-from mteblite_assets.item_parameters.fitting import ItemFit, restrict, usable_models
 from mteblite_assets.selections.anchor import select_anchor
 from mteblite_assets.selections.anchor_irt import select_anchor_irt
 from mteblite_assets.selections.anchorset import select_anchorset

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mteblite_assets.item_parameters.evidence import TaskEvidence
-from mteblite_assets.item_parameters.fitting import ItemFit
+from mteblite.item_parameters.evidence import TaskEvidence
+from mteblite.item_parameters.fitting import ItemFit
 
 Selected = tuple[np.ndarray, np.ndarray]
 """Positions of k distinct items in rank order, and their positive weights, summing to 1."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from mteblite.item_parameters.evidence import TaskEvidence, types_of
 from mteblite.seeds import generator
 from mteblite.suites.means import macro_weights
 from mteblite.task_types.scoring import set_statistic
-from mteblite_assets.item_parameters.evidence import TaskEvidence, types_of
 from mteblite_assets.selections.budget import (
     MIN_ITEMS,
     allocate_budget,

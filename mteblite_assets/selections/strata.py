@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite.item_parameters.evidence import TaskEvidence
 
 GOLD_BINS = 5
 DECIMALS = 6

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mteblite_assets.item_parameters.evidence import TaskEvidence
-from mteblite_assets.item_parameters.fitting import ItemFit
+from mteblite.item_parameters.evidence import TaskEvidence
+from mteblite.item_parameters.fitting import ItemFit
 from mteblite_assets.selections.allocation import affordable, allocate
 from mteblite_assets.selections.selector import Selected, pool_weights
 from mteblite_assets.selections.strata import cells, difficulty_cells, label_strata

@@ -15,8 +15,8 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.item_parameters.evidence import TaskEvidence
-from mteblite_assets.item_parameters.fitting import (
+from mteblite.item_parameters.evidence import TaskEvidence
+from mteblite.item_parameters.fitting import (
     RESPONSE_MODELS,
     ItemFit,
     restrict,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.suites.task_types import task_types
 from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_assets.item_parameters.assets import EVIDENCE, evidences_of
-from mteblite_assets.item_parameters.evidence import TaskEvidence
 from mteblite_assets.selections.assets import sharing_of, token_costs_of
 from mteblite_assets.validation.fold_counts import counts_of_fold
 from mteblite_assets.validation.folds import family_by_model

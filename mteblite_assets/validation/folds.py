@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from mteblite.item_parameters.evidence import TaskEvidence, types_of
 from mteblite.suites.task_types import shares
-from mteblite_assets.item_parameters.evidence import TaskEvidence, types_of
 
 MIN_FRONTIER_FAMILIES = 5
 LOW_SHARE = 0.6

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
+from mteblite.item_parameters.evidence import TaskEvidence, types_of
 from mteblite_assets.calibrations.estimator import legal_range
 from mteblite_assets.calibrations.joint import (
     JOINT_LAYERS,
@@ -19,7 +20,6 @@ from mteblite_assets.calibrations.joint import (
 )
 from mteblite_assets.calibrations.task_covariance import TaskCovariance
 from mteblite_assets.calibrations.variant import Variant
-from mteblite_assets.item_parameters.evidence import TaskEvidence, types_of
 from mteblite_assets.validation.cross_task import cross_task_layer
 from mteblite_assets.validation.folds import Fold, family_by_model
 from mteblite_assets.validation.refit import TaskRefits

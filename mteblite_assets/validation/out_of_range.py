@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.item_parameters.evidence import TaskEvidence, types_of
+from mteblite.item_parameters.evidence import TaskEvidence, types_of
 from mteblite_assets.validation.folds import family_by_model, make_folds, mean_scores
 from mteblite_assets.validation.targets import combine, macro_weights
 

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.seeds import generator
 from mteblite_assets.calibrations.cross_fitted_task import statistics_of
 from mteblite_assets.calibrations.cross_fitting import cross_fitted
@@ -26,7 +27,6 @@ from mteblite_assets.calibrations.registry import (
 )
 from mteblite_assets.calibrations.training_fit import TrainingFit
 from mteblite_assets.calibrations.variant import Variant
-from mteblite_assets.item_parameters.evidence import TaskEvidence
 from mteblite_assets.selections.item_costs import item_costs
 from mteblite_assets.selections.random_items import draw
 from mteblite_assets.selections.selector import pool_weights

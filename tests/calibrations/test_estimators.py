@@ -7,6 +7,9 @@ import pandas as pd
 import pytest
 from zoo import make_task, mean_statistic
 
+from mteblite.item_parameters import linear_gaussian, two_pl
+from mteblite.item_parameters.fitting import fit_items
+from mteblite.item_parameters.response_model import ItemParameters
 from mteblite_assets.calibrations.linear import CALIBRATIONS, fit_linear, fit_lines
 from mteblite_assets.calibrations.registry import (
     AIMS_AT_FULL_SCORE,
@@ -16,9 +19,6 @@ from mteblite_assets.calibrations.registry import (
 )
 from mteblite_assets.calibrations.training_fit import reference_of
 from mteblite_assets.calibrations.variant import Variant
-from mteblite_assets.item_parameters import linear_gaussian, two_pl
-from mteblite_assets.item_parameters.fitting import fit_items
-from mteblite_assets.item_parameters.response_model import ItemParameters
 from mteblite_assets.selections.registry import select
 
 SELECTION = pd.DataFrame({"item_id": ["c", "a"], "weight": [0.25, 0.75]})

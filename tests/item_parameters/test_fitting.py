@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from zoo import make_task, shuffled
 
-from mteblite_assets.item_parameters import linear_gaussian, two_pl
-from mteblite_assets.item_parameters.abilities import standardize
-from mteblite_assets.item_parameters.fitting import fit_from_tables, fit_items, is_binary
+from mteblite.item_parameters import linear_gaussian, two_pl
+from mteblite.item_parameters.abilities import standardize
+from mteblite.item_parameters.fitting import fit_from_tables, fit_items, is_binary
 
 
 def test_abilities_are_standardised_with_population_sd_and_skip_missing_scores():

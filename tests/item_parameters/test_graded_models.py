@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from zoo import make_task
 
-from mteblite_assets.item_parameters import fractional_logit, heteroskedastic, linear_gaussian
-from mteblite_assets.item_parameters.dispersion import unit_variance
-from mteblite_assets.item_parameters.fitting import RESPONSE_MODELS, fit_from_tables, fit_items
+from mteblite.item_parameters import fractional_logit, heteroskedastic, linear_gaussian
+from mteblite.item_parameters.dispersion import unit_variance
+from mteblite.item_parameters.fitting import RESPONSE_MODELS, fit_from_tables, fit_items
 
 MODELS = {"heteroskedastic": heteroskedastic, "fractional_logit": fractional_logit}
 

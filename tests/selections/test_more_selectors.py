@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from zoo import make_models, make_task
 
-from mteblite_assets.item_parameters import heteroskedastic
-from mteblite_assets.item_parameters.fitting import fit_items
+from mteblite.item_parameters import heteroskedastic
+from mteblite.item_parameters.fitting import fit_items
 from mteblite_assets.selections.anchor import anchors
 from mteblite_assets.selections.budget import allocate_budget, item_spread, statistic_spread
 from mteblite_assets.selections.facility import correlations, cover_weights, greedy_cover

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from zoo import make_items, make_task, shuffled
 
+from mteblite.item_parameters.evidence import TaskEvidence
+from mteblite.item_parameters.fitting import fit_items
 from mteblite.kmeans import kmeans
 from mteblite.seeds import generator
-from mteblite_assets.item_parameters.evidence import TaskEvidence
-from mteblite_assets.item_parameters.fitting import fit_items
 from mteblite_assets.selections.allocation import affordable, allocate
 from mteblite_assets.selections.anchor import anchors
 from mteblite_assets.selections.fisher import greedy

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from zoo import make_task
 
-from mteblite_assets.item_parameters.fitting import fit_items
+from mteblite.item_parameters.fitting import fit_items
 from mteblite_assets.selections.facility import greedy_cover
 from mteblite_assets.selections.fisher import greedy
 from mteblite_assets.selections.registry import SELECTORS, select

@@ -15,12 +15,12 @@ import pandas as pd
 import pytest
 from zoo import make_task, observed_task
 
+from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.task_types.scoring import set_statistic
 from mteblite_assets.calibrations.joint import JOINT_LAYERS
 from mteblite_assets.calibrations.levels import ALL_CALIBRATIONS, JOINT
 from mteblite_assets.calibrations.registry import ESTIMATORS, SET_ESTIMATORS
 from mteblite_assets.calibrations.variant import Variant
-from mteblite_assets.item_parameters.evidence import TaskEvidence
 from mteblite_assets.selections.registry import SELECTORS
 from mteblite_assets.selections.sharing import Sharing
 from mteblite_assets.validation.fold_counts import counts_of_fold

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mteblite_assets.item_parameters import linear_gaussian
-from mteblite_assets.item_parameters.dispersion import dispersion, unit_variance
-from mteblite_assets.item_parameters.response_model import (
+from mteblite.item_parameters import linear_gaussian
+from mteblite.item_parameters.dispersion import dispersion, unit_variance
+from mteblite.item_parameters.response_model import (
     ItemParameters,
     ResponseModel,
     solve_each,

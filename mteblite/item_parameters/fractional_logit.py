@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mteblite_assets.item_parameters import two_pl
-from mteblite_assets.item_parameters.dispersion import dispersion, unit_variance
-from mteblite_assets.item_parameters.response_model import ItemParameters, ResponseModel
+from mteblite.item_parameters import two_pl
+from mteblite.item_parameters.dispersion import dispersion, unit_variance
+from mteblite.item_parameters.response_model import ItemParameters, ResponseModel
 
 
 def fit(theta: np.ndarray, outcomes: np.ndarray, weights: np.ndarray) -> ItemParameters:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mteblite_assets.item_parameters.response_model import (
+from mteblite.item_parameters.response_model import (
     ItemParameters,
     ResponseModel,
     solve_each,

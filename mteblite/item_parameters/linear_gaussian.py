@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mteblite_assets.item_parameters.response_model import ItemParameters, ResponseModel
+from mteblite.item_parameters.response_model import ItemParameters, ResponseModel
 
 SLOPE_RIDGE = 1.0
 """theta has unit variance, so this shrinks a slope by M / (M + 1)."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.item_parameters.evidence import TaskEvidence
+from mteblite.item_parameters.evidence import TaskEvidence
 
 LoadArray = Callable[[str], np.ndarray]
 

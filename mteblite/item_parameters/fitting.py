@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.item_parameters.abilities import Abilities, has_spread, standardize
-from mteblite_assets.item_parameters.evidence import TaskEvidence
-from mteblite_assets.item_parameters.fractional_logit import FRACTIONAL_LOGIT
-from mteblite_assets.item_parameters.heteroskedastic import HETEROSKEDASTIC
-from mteblite_assets.item_parameters.linear_gaussian import LINEAR_GAUSSIAN
-from mteblite_assets.item_parameters.response_model import ItemParameters, ResponseModel
-from mteblite_assets.item_parameters.two_pl import TWO_PL
+from mteblite.item_parameters.abilities import Abilities, has_spread, standardize
+from mteblite.item_parameters.evidence import TaskEvidence
+from mteblite.item_parameters.fractional_logit import FRACTIONAL_LOGIT
+from mteblite.item_parameters.heteroskedastic import HETEROSKEDASTIC
+from mteblite.item_parameters.linear_gaussian import LINEAR_GAUSSIAN
+from mteblite.item_parameters.response_model import ItemParameters, ResponseModel
+from mteblite.item_parameters.two_pl import TWO_PL
 
 RESPONSE_MODELS: dict[str, ResponseModel] = {
     m.name: m for m in (LINEAR_GAUSSIAN, TWO_PL, HETEROSKEDASTIC, FRACTIONAL_LOGIT)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mteblite.item_parameters.fitting import RESPONSE_MODELS
+from mteblite.selections.registry import SELECTORS
 from mteblite.suites.catalog import Catalog, Suite, make_suite
 from mteblite.suites.resolution import LeftOut
 from mteblite.suites.suite_file import (
@@ -22,7 +23,6 @@ from mteblite.suites.suite_file import (
 )
 from mteblite_assets.calibrations.levels import ALL_CALIBRATIONS
 from mteblite_assets.calibrations.registry import ESTIMATORS, SET_ESTIMATORS
-from mteblite_assets.selections.registry import SELECTORS
 from mteblite_assets.validation.folds import PROTOCOLS
 from mteblite_assets.validation.presets import packaged_presets
 from mteblite_resources.frozen_tasks import packaged_suites, recall_resolution, stamp, write_json

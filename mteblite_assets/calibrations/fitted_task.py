@@ -9,6 +9,7 @@ import pandas as pd
 
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit, fit_items, restrict, usable_models
+from mteblite.selections.token_budget import choose
 from mteblite.task_types.scoring import set_statistic
 from mteblite_assets.calibrations.cross_fitted_task import cross_fitted_estimates, observed_on
 from mteblite_assets.calibrations.levels import CROSS_FITTED, JOINT, starting_line
@@ -23,7 +24,6 @@ from mteblite_assets.calibrations.set_estimators import check_not_degenerate
 from mteblite_assets.calibrations.task_model import FittedTask as FittedTask
 from mteblite_assets.calibrations.training_fit import reference_of
 from mteblite_assets.calibrations.variant import Variant
-from mteblite_assets.selections.token_budget import choose
 
 
 def fit_task(

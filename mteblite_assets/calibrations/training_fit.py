@@ -10,10 +10,10 @@ import numpy as np
 
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit, fit_items, restrict, usable_models
+from mteblite.selections.selector import pool_weights
+from mteblite.selections.token_budget import choose_positions
 from mteblite_assets.calibrations.estimator import EstimationContext, Reference, legal_range
 from mteblite_assets.calibrations.registry import find_estimator, usable_estimator
-from mteblite_assets.selections.selector import pool_weights
-from mteblite_assets.selections.token_budget import choose_positions
 
 SetStatistics = Callable[[np.ndarray, np.ndarray, str], np.ndarray]
 """(positions, weights, set estimator) -> the statistic of every model (n_models,)."""

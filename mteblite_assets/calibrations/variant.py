@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mteblite.selections.registry import SELECTORS
 from mteblite.suites.method_keys import MethodKeys
 from mteblite_assets.calibrations.levels import check_calibration
 from mteblite_assets.calibrations.registry import (
@@ -12,7 +13,6 @@ from mteblite_assets.calibrations.registry import (
     find_estimator,
     find_set_estimator,
 )
-from mteblite_assets.selections.registry import SELECTORS
 
 
 @dataclass(frozen=True)

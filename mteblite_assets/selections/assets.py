@@ -9,12 +9,12 @@ import numpy as np
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import fit_from_tables
 from mteblite.pools.task_data import task_kind
+from mteblite.selections.sharing import Sharing
+from mteblite.selections.token_budget import choose
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of, evidences_of
-from mteblite_assets.selections.sharing import Sharing
-from mteblite_assets.selections.token_budget import choose
 
 
 def _sharing_settings(context: SettingsContext) -> Any:

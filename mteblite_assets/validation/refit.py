@@ -14,6 +14,9 @@ import numpy as np
 
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.seeds import generator
+from mteblite.selections.item_costs import item_costs
+from mteblite.selections.random_items import draw
+from mteblite.selections.selector import pool_weights
 from mteblite_assets.calibrations.cross_fitted_task import statistics_of
 from mteblite_assets.calibrations.cross_fitting import cross_fitted
 from mteblite_assets.calibrations.estimator import legal_range
@@ -27,9 +30,6 @@ from mteblite_assets.calibrations.registry import (
 )
 from mteblite_assets.calibrations.training_fit import TrainingFit
 from mteblite_assets.calibrations.variant import Variant
-from mteblite_assets.selections.item_costs import item_costs
-from mteblite_assets.selections.random_items import draw
-from mteblite_assets.selections.selector import pool_weights
 from mteblite_assets.validation.same_token import rounded_budget, same_token_draws
 from mteblite_assets.validation.variants import COMPARED, CROSS_TASK, Baseline
 

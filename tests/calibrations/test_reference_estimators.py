@@ -10,6 +10,7 @@ from zoo import make_models, make_task
 
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import RESPONSE_MODELS, fit_items
+from mteblite.selections.registry import select
 from mteblite_assets.calibrations.estimator import EstimationContext, Reference
 from mteblite_assets.calibrations.fitted_task import FittedTask, calibrate_task, fit_task
 from mteblite_assets.calibrations.greg import PENALTY_PER_MODEL
@@ -26,7 +27,6 @@ from mteblite_assets.calibrations.switch import inside_weight
 from mteblite_assets.calibrations.training_fit import reference_of
 from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.lite_scores.release import fitted_from_json, release_json
-from mteblite_assets.selections.registry import select
 
 FAMILIES = make_models(24, siblings=2)
 

@@ -11,12 +11,12 @@ from zoo import make_models, make_task
 
 from mteblite.item_parameters import heteroskedastic
 from mteblite.item_parameters.fitting import fit_items
-from mteblite_assets.selections.anchor import anchors
-from mteblite_assets.selections.budget import allocate_budget, item_spread, statistic_spread
-from mteblite_assets.selections.facility import correlations, cover_weights, greedy_cover
-from mteblite_assets.selections.fisher_het import difficulty_weights
-from mteblite_assets.selections.registry import SELECTORS, select
-from mteblite_assets.selections.strata import difficulty
+from mteblite.selections.anchor import anchors
+from mteblite.selections.budget import allocate_budget, item_spread, statistic_spread
+from mteblite.selections.facility import correlations, cover_weights, greedy_cover
+from mteblite.selections.fisher_het import difficulty_weights
+from mteblite.selections.registry import SELECTORS, select
+from mteblite.selections.strata import difficulty
 
 QUOTA_SELECTORS = ("strat_difficulty", "anchor_irt", "fisher_het", "facility")
 

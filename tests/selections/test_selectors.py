@@ -14,10 +14,10 @@ from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import fit_items
 from mteblite.kmeans import kmeans
 from mteblite.seeds import generator
-from mteblite_assets.selections.allocation import affordable, allocate
-from mteblite_assets.selections.anchor import anchors
-from mteblite_assets.selections.fisher import greedy
-from mteblite_assets.selections.registry import SELECTORS, select
+from mteblite.selections.allocation import affordable, allocate
+from mteblite.selections.anchor import anchors
+from mteblite.selections.fisher import greedy
+from mteblite.selections.registry import SELECTORS, select
 
 
 def run(method: str, evidence: TaskEvidence, k: int, *keys: str | int) -> pd.DataFrame:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from zoo import make_models, make_task, mean_statistic
 
-from mteblite_assets.selections.sharing import Sharing
+from mteblite.selections.sharing import Sharing
 from mteblite_assets.validation.fold_counts import counts_of_fold
 from mteblite_assets.validation.folds import Fold, make_folds
 

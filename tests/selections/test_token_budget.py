@@ -9,10 +9,10 @@ import pytest
 from zoo import make_task
 
 from mteblite.item_parameters.fitting import fit_items
-from mteblite_assets.selections.facility import greedy_cover
-from mteblite_assets.selections.fisher import greedy
-from mteblite_assets.selections.registry import SELECTORS, select
-from mteblite_assets.selections.token_budget import (
+from mteblite.selections.facility import greedy_cover
+from mteblite.selections.fisher import greedy
+from mteblite.selections.registry import SELECTORS, select
+from mteblite.selections.token_budget import (
     GAINS,
     cover_gain,
     greedy_per_cost,

@@ -7,10 +7,10 @@ import pytest
 from zoo import make_task, mean_statistic
 
 from mteblite.item_parameters.evidence import TaskEvidence
+from mteblite.selections.registry import SELECTORS
 from mteblite_assets.calibrations.fitted_task import fit_task
 from mteblite_assets.calibrations.training_fit import TrainingFit
 from mteblite_assets.calibrations.variant import Variant
-from mteblite_assets.selections.registry import SELECTORS
 from mteblite_assets.validation.refit import TaskRefits
 
 K = 10

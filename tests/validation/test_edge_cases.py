@@ -18,9 +18,9 @@ from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import fit_items
 from mteblite.kmeans import kmeans
 from mteblite.seeds import generator
+from mteblite.selections.registry import SELECTORS, select
 from mteblite.task_types.scoring import set_statistic
 from mteblite_assets.calibrations.registry import ESTIMATORS
-from mteblite_assets.selections.registry import SELECTORS, select
 from mteblite_assets.validation.lomo import predict_held_out
 from mteblite_assets.validation.metrics import validation_metrics
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit
-from mteblite_assets.selections.allocation import affordable, allocate
-from mteblite_assets.selections.selector import Selected, pool_weights
-from mteblite_assets.selections.strata import cells, difficulty_cells, label_strata
+from mteblite.selections.allocation import affordable, allocate
+from mteblite.selections.selector import Selected, pool_weights
+from mteblite.selections.strata import cells, difficulty_cells, label_strata
 
 
 def select_stratified(

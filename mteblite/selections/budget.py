@@ -107,7 +107,7 @@ def statistic_spread(
         sqrt(k) times the standard deviation of the residual after a line from statistic to full
         score; NaN where the statistic is undefined in every draw.
     """
-    from mteblite_assets.selections.random_items import draw
+    from mteblite.selections.random_items import draw
 
     size = min(k, n_items)
     squares: list[float] = []

@@ -14,9 +14,9 @@ import numpy as np
 
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit
-from mteblite_assets.selections.anchor import outcome_vectors
-from mteblite_assets.selections.quotas import within_strata
-from mteblite_assets.selections.selector import Selected, pool_weights
+from mteblite.selections.anchor import outcome_vectors
+from mteblite.selections.quotas import within_strata
+from mteblite.selections.selector import Selected, pool_weights
 
 DECIMALS = 9
 

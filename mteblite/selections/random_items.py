@@ -6,7 +6,7 @@ import numpy as np
 
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit
-from mteblite_assets.selections.selector import Selected, pool_weights
+from mteblite.selections.selector import Selected, pool_weights
 
 
 def select_random(

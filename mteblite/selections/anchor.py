@@ -11,8 +11,8 @@ import numpy as np
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit
 from mteblite.kmeans import distinct_rows, kmeans
-from mteblite_assets.selections.selector import Selected, pool_weights
-from mteblite_assets.selections.strata import difficulty
+from mteblite.selections.selector import Selected, pool_weights
+from mteblite.selections.strata import difficulty
 
 DECIMALS = 6
 """Outcomes are rounded to this before clustering: float32 noise must not split equal items."""

@@ -8,16 +8,16 @@ import pandas as pd
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit, restrict, usable_models
 from mteblite.seeds import generator
-from mteblite_assets.selections.anchor import select_anchor
-from mteblite_assets.selections.anchor_irt import select_anchor_irt
-from mteblite_assets.selections.anchorset import select_anchorset
-from mteblite_assets.selections.facility import select_facility
-from mteblite_assets.selections.fisher import select_fisher
-from mteblite_assets.selections.fisher_het import select_fisher_het
-from mteblite_assets.selections.random_items import select_random
-from mteblite_assets.selections.selector import Selected, Selector, pool_weights
-from mteblite_assets.selections.strat_difficulty import select_strat_difficulty
-from mteblite_assets.selections.stratified import select_stratified
+from mteblite.selections.anchor import select_anchor
+from mteblite.selections.anchor_irt import select_anchor_irt
+from mteblite.selections.anchorset import select_anchorset
+from mteblite.selections.facility import select_facility
+from mteblite.selections.fisher import select_fisher
+from mteblite.selections.fisher_het import select_fisher_het
+from mteblite.selections.random_items import select_random
+from mteblite.selections.selector import Selected, Selector, pool_weights
+from mteblite.selections.strat_difficulty import select_strat_difficulty
+from mteblite.selections.stratified import select_stratified
 
 SELECTORS: dict[str, Selector] = {
     "random": select_random,

@@ -10,14 +10,14 @@ import pandas as pd
 
 from mteblite.item_parameters.evidence import TaskEvidence, types_of
 from mteblite.seeds import generator
-from mteblite.suites.means import macro_weights
-from mteblite.task_types.scoring import set_statistic
-from mteblite_assets.selections.budget import (
+from mteblite.selections.budget import (
     MIN_ITEMS,
     allocate_budget,
     item_spread,
     statistic_spread,
 )
+from mteblite.suites.means import macro_weights
+from mteblite.task_types.scoring import set_statistic
 
 Statistic = Callable[[str, np.ndarray, pd.DataFrame, np.ndarray], float]
 MIN_SPREAD = 1e-4

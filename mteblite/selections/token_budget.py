@@ -22,13 +22,13 @@ from mteblite.item_parameters.fitting import (
     restrict,
     usable_models,
 )
-from mteblite_assets.selections.anchor import outcome_vectors
-from mteblite_assets.selections.facility import correlations, cover_weights
-from mteblite_assets.selections.fisher import MIN_GAIN, PRIOR_PRECISION, eligible_items
-from mteblite_assets.selections.fisher_het import difficulty_weights, heteroskedastic_fit
-from mteblite_assets.selections.registry import NEEDS_ABILITY, select_positions, selection_rows
-from mteblite_assets.selections.selector import Selected, pool_weights
-from mteblite_assets.selections.strata import cells, difficulty
+from mteblite.selections.anchor import outcome_vectors
+from mteblite.selections.facility import correlations, cover_weights
+from mteblite.selections.fisher import MIN_GAIN, PRIOR_PRECISION, eligible_items
+from mteblite.selections.fisher_het import difficulty_weights, heteroskedastic_fit
+from mteblite.selections.registry import NEEDS_ABILITY, select_positions, selection_rows
+from mteblite.selections.selector import Selected, pool_weights
+from mteblite.selections.strata import cells, difficulty
 
 Gain = Callable[[list[int]], np.ndarray]
 """Items chosen so far -> what each item (n,) would add; 0 for those that must not be chosen."""

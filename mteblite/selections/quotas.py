@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from mteblite.item_parameters.evidence import TaskEvidence
-from mteblite_assets.selections.selector import Selected, pool_weights
-from mteblite_assets.selections.stratified import cell_quotas, label_quotas
+from mteblite.selections.selector import Selected, pool_weights
+from mteblite.selections.stratified import cell_quotas, label_quotas
 
 LABELLED = frozenset({"PairClassification", "Clustering"})
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit
-from mteblite_assets.selections.anchor import anchors, outcome_vectors
-from mteblite_assets.selections.selector import Selected, pool_weights
-from mteblite_assets.selections.stratified import label_quotas
+from mteblite.selections.anchor import anchors, outcome_vectors
+from mteblite.selections.selector import Selected, pool_weights
+from mteblite.selections.stratified import label_quotas
 
 
 def select_anchorset(

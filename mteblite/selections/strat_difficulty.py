@@ -11,9 +11,9 @@ import numpy as np
 
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit
-from mteblite_assets.selections.quotas import within_strata
-from mteblite_assets.selections.selector import Selected, pool_weights
-from mteblite_assets.selections.strata import difficulty
+from mteblite.selections.quotas import within_strata
+from mteblite.selections.selector import Selected, pool_weights
+from mteblite.selections.strata import difficulty
 
 
 def select_strat_difficulty(

@@ -12,7 +12,7 @@ import numpy as np
 
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import RESPONSE_MODELS, ItemFit
-from mteblite_assets.selections.selector import Selected, pool_weights
+from mteblite.selections.selector import Selected, pool_weights
 
 PRIOR_PRECISION = 1.0
 MIN_MODELS = 5

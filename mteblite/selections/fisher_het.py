@@ -18,10 +18,10 @@ from mteblite.item_parameters.fitting import (
     in_unit_range,
     is_binary,
 )
-from mteblite_assets.selections.fisher import eligible_items, greedy
-from mteblite_assets.selections.quotas import within_strata
-from mteblite_assets.selections.selector import Selected, pool_weights
-from mteblite_assets.selections.strata import difficulty
+from mteblite.selections.fisher import eligible_items, greedy
+from mteblite.selections.quotas import within_strata
+from mteblite.selections.selector import Selected, pool_weights
+from mteblite.selections.strata import difficulty
 
 
 def select_fisher_het(

@@ -1,0 +1,1 @@
+"""Selectors: which K items of a pool are kept, with their weights."""

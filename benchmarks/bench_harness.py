@@ -35,10 +35,10 @@ sys.path.insert(0, str(REPOSITORY / "tests"))
 import loop_validation
 import simulator
 
+from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.kmeans import kmeans
 from mteblite.seeds import generator
-from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.validation.folds import make_folds, mean_scores
 from mteblite_assets.validation.lomo import Settings, predict_held_out
 from mteblite_assets.validation.nested import predict_nested

@@ -23,9 +23,9 @@ sys.path.insert(0, str(REPOSITORY / "tests"))
 
 import simulator
 
+from mteblite.calibrations.fitted_task import fit_task
+from mteblite.calibrations.variant import Variant
 from mteblite.seeds import generator
-from mteblite_assets.calibrations.fitted_task import fit_task
-from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.validation.lomo import Settings, predict_protocol
 from mteblite_assets.validation.metrics import validation_metrics
 

@@ -29,9 +29,9 @@ sys.path.insert(0, str(REPOSITORY / "tests"))
 
 import simulator
 
+from mteblite.calibrations.variant import Variant
 from mteblite.seeds import generator
 from mteblite.selections.budget import allocate_budget, item_spread, statistic_spread
-from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.validation.bootstrap import bootstrap_intervals
 from mteblite_assets.validation.lomo import Settings, predict_held_out
 from mteblite_assets.validation.metrics import validation_metrics

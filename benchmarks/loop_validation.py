@@ -12,9 +12,9 @@ from scipy.optimize import minimize
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
+from mteblite.calibrations.registry import Statistic
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import is_binary
-from mteblite_assets.calibrations.registry import Statistic
 
 Items = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Slopes, intercepts and residual variances."""

@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from mteblite.calibrations.levels import ALL_CALIBRATIONS
+from mteblite.calibrations.registry import ESTIMATORS, SET_ESTIMATORS
 from mteblite.item_parameters.fitting import RESPONSE_MODELS
 from mteblite.selections.registry import SELECTORS
 from mteblite.suites.catalog import Catalog, Suite, make_suite
@@ -21,8 +23,6 @@ from mteblite.suites.suite_file import (
     check_methods,
     read_suite_file,
 )
-from mteblite_assets.calibrations.levels import ALL_CALIBRATIONS
-from mteblite_assets.calibrations.registry import ESTIMATORS, SET_ESTIMATORS
 from mteblite_assets.validation.folds import PROTOCOLS
 from mteblite_assets.validation.presets import packaged_presets
 from mteblite_resources.frozen_tasks import packaged_suites, recall_resolution, stamp, write_json

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 from pool_tasks import CAPS, TYPES, task
 
+from mteblite.calibrations.fitted_task import FittedTask
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData, task_kind
 from mteblite.seeds import generator
 from mteblite.task_types.drawing import draw_pool
-from mteblite_assets.calibrations.fitted_task import FittedTask
 from mteblite_assets.lite_scores.releases.released_task import ReleasedTask, release_task
 from mteblite_assets.lite_scores.releases.suite_release import SuiteRelease
 

@@ -9,8 +9,8 @@ import click
 import numpy as np
 import pandas as pd
 
+from mteblite.calibrations.task_model import FittedTask
 from mteblite.suites.task_types import TaskTypes
-from mteblite_assets.calibrations.task_model import FittedTask
 from mteblite_assets.cli import printing
 from mteblite_assets.cli.session import Session
 from mteblite_assets.lite_scores.joint_scores import JointRelease

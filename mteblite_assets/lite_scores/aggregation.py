@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.calibrations.estimator import legal_range
+from mteblite.calibrations.estimator import legal_range
 from mteblite_assets.validation.targets import combine, target_weights
 
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mteblite.calibrations.fitted_task import FittedTask
+from mteblite.calibrations.levels import JOINT
+from mteblite.calibrations.registry import NEEDS_REFERENCE
+from mteblite.calibrations.training_fit import reference_of
+from mteblite.calibrations.variant import Variant
 from mteblite.pools.restriction import restrict
 from mteblite.suites.catalog import Suite
 from mteblite.suites.task_types import TaskTypes
 from mteblite_assets.calibrations.assets import selects_for_tokens
-from mteblite_assets.calibrations.fitted_task import FittedTask
-from mteblite_assets.calibrations.levels import JOINT
-from mteblite_assets.calibrations.registry import NEEDS_REFERENCE
-from mteblite_assets.calibrations.training_fit import reference_of
-from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.embeddings.assets import model_settings
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from mteblite.calibrations.joint import Blup, fit_blup
+from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence, types_of
-from mteblite_assets.calibrations.joint import Blup, fit_blup
-from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.lite_scores.joint_scores import (
     JointRelease,
     conformal_factors,

@@ -15,10 +15,10 @@ from statistics import NormalDist
 import numpy as np
 import pandas as pd
 
+from mteblite.calibrations.estimator import legal_range
+from mteblite.calibrations.joint import Blup, JointPrediction
+from mteblite.calibrations.task_covariance import TaskCovariance
 from mteblite.suites.task_types import TaskTypes
-from mteblite_assets.calibrations.estimator import legal_range
-from mteblite_assets.calibrations.joint import Blup, JointPrediction
-from mteblite_assets.calibrations.task_covariance import TaskCovariance
 from mteblite_assets.validation.conformal import LEVEL, HalfWidth, half_width
 from mteblite_assets.validation.targets import target_weights
 

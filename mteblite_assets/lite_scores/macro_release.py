@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mteblite.calibrations.joint import JointData
+from mteblite.calibrations.linear import fit_linear
 from mteblite.suites.means import macro_weights
 from mteblite.suites.task_types import TaskTypes
-from mteblite_assets.calibrations.joint import JointData
-from mteblite_assets.calibrations.linear import fit_linear
 
 KIND = "macro"
 FORMAT = 1

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.calibrations.estimator import legal_range
-from mteblite_assets.calibrations.fitted_task import FittedTask
+from mteblite.calibrations.estimator import legal_range
+from mteblite.calibrations.fitted_task import FittedTask
 from mteblite_assets.lite_scores.aggregation import SuiteScore, aggregate, suite_rows, type_rows
 from mteblite_assets.lite_scores.joint_scores import JointRelease, joint_from_json
 from mteblite_assets.lite_scores.macro_release import KIND, MacroRelease, macro_from_json

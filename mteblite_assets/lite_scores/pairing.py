@@ -15,12 +15,12 @@ from statistics import NormalDist
 import numpy as np
 import pandas as pd
 
+from mteblite.calibrations.fitted_task import FittedTask
+from mteblite.calibrations.gaussian import condition
+from mteblite.calibrations.joint import MAX_DEVIATION, MIN_NOISE
+from mteblite.calibrations.registry import SET_STATISTIC, find_set_estimator
 from mteblite.seeds import generator
 from mteblite.suites.means import macro_weights
-from mteblite_assets.calibrations.fitted_task import FittedTask
-from mteblite_assets.calibrations.gaussian import condition
-from mteblite_assets.calibrations.joint import MAX_DEVIATION, MIN_NOISE
-from mteblite_assets.calibrations.registry import SET_STATISTIC, find_set_estimator
 from mteblite_assets.lite_scores.joint_scores import JointRelease
 from mteblite_assets.lite_scores.macro_release import MacroRelease
 from mteblite_assets.validation.targets import target_weights

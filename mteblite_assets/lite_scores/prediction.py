@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.calibrations.estimator import legal_range
-from mteblite_assets.calibrations.fitted_task import FittedTask
+from mteblite.calibrations.estimator import legal_range
+from mteblite.calibrations.fitted_task import FittedTask
 
 TASK_SCORE_COLUMNS = [
     "task",

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.calibrations.estimator import Reference
-from mteblite_assets.calibrations.fitted_task import FittedTask
+from mteblite.calibrations.estimator import Reference
+from mteblite.calibrations.fitted_task import FittedTask
 
 FORMAT = 1
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.suites.task_types import task_types
-from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mteblite_assets.calibrations.gaussian import condition, own_variance
-from mteblite_assets.calibrations.joint import (
+from mteblite.calibrations.gaussian import condition, own_variance
+from mteblite.calibrations.joint import (
     MAX_DEVIATION,
     Blup,
     JointData,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from mteblite.calibrations.cross_fitting import MIN_SHARE, family_groups
 from mteblite.selections.sharing import Sharing
-from mteblite_assets.calibrations.cross_fitting import MIN_SHARE, family_groups
 from mteblite_assets.validation.folds import Fold
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from mteblite.item_parameters.evidence import TaskEvidence, types_of
-from mteblite_assets.calibrations.estimator import legal_range
-from mteblite_assets.calibrations.joint import (
+from mteblite.calibrations.estimator import legal_range
+from mteblite.calibrations.joint import (
     JOINT_LAYERS,
     JointData,
     JointLayer,
@@ -18,8 +17,9 @@ from mteblite_assets.calibrations.joint import (
     fit_prior,
     macro_layer,
 )
-from mteblite_assets.calibrations.task_covariance import TaskCovariance
-from mteblite_assets.calibrations.variant import Variant
+from mteblite.calibrations.task_covariance import TaskCovariance
+from mteblite.calibrations.variant import Variant
+from mteblite.item_parameters.evidence import TaskEvidence, types_of
 from mteblite_assets.validation.cross_task import cross_task_layer
 from mteblite_assets.validation.folds import Fold, family_by_model
 from mteblite_assets.validation.refit import TaskRefits

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from mteblite.calibrations.levels import JOINT
+from mteblite.calibrations.registry import Statistic
+from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import usable_models
 from mteblite.task_types.scoring import set_statistic
-from mteblite_assets.calibrations.levels import JOINT
-from mteblite_assets.calibrations.registry import Statistic
-from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.validation.folds import Fold, family_by_model, make_folds, mean_scores
 from mteblite_assets.validation.joint_folds import JointFolds, PublicScores
 from mteblite_assets.validation.refit import TaskRefits

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from mteblite.calibrations.cross_fitting import inner_folds
 from mteblite.item_parameters.evidence import TaskEvidence, types_of
 from mteblite.suites.task_types import shares
-from mteblite_assets.calibrations.cross_fitting import inner_folds
 from mteblite_assets.validation.folds import NESTED, Fold, family_by_model, make_folds
 from mteblite_assets.validation.lomo import (
     Choice,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from mteblite.calibrations.levels import JOINT
+from mteblite.calibrations.variant import Variant
 from mteblite.reference_scores.public_models import teaching_scores
-from mteblite_assets.calibrations.levels import JOINT
-from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_assets.validation.presets import find_preset
 

@@ -8,7 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from mteblite_assets.calibrations.variant import Variant
+from mteblite.calibrations.variant import Variant
 
 ALLOCATIONS = ("equal", "budget")
 """`equal` takes the suite's K for every task; `budget` shares the same texts by cost and spread."""

@@ -12,24 +12,24 @@ from functools import cached_property
 
 import numpy as np
 
+from mteblite.calibrations.cross_fitted_task import statistics_of
+from mteblite.calibrations.cross_fitting import cross_fitted
+from mteblite.calibrations.estimator import legal_range
+from mteblite.calibrations.levels import CROSS_FITTED, JOINT, starting_line
+from mteblite.calibrations.linear import find_calibration, fit_lines, fit_offset
+from mteblite.calibrations.mean import weighted_mean
+from mteblite.calibrations.registry import (
+    SET_STATISTIC,
+    Statistic,
+    find_set_estimator,
+)
+from mteblite.calibrations.training_fit import TrainingFit
+from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.seeds import generator
 from mteblite.selections.item_costs import item_costs
 from mteblite.selections.random_items import draw
 from mteblite.selections.selector import pool_weights
-from mteblite_assets.calibrations.cross_fitted_task import statistics_of
-from mteblite_assets.calibrations.cross_fitting import cross_fitted
-from mteblite_assets.calibrations.estimator import legal_range
-from mteblite_assets.calibrations.levels import CROSS_FITTED, JOINT, starting_line
-from mteblite_assets.calibrations.linear import find_calibration, fit_lines, fit_offset
-from mteblite_assets.calibrations.mean import weighted_mean
-from mteblite_assets.calibrations.registry import (
-    SET_STATISTIC,
-    Statistic,
-    find_set_estimator,
-)
-from mteblite_assets.calibrations.training_fit import TrainingFit
-from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.validation.same_token import rounded_budget, same_token_draws
 from mteblite_assets.validation.variants import COMPARED, CROSS_TASK, Baseline
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
-from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.validation.folds import (
     FRONTIER,
     MIN_FRONTIER_FAMILIES,

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from mteblite_assets.calibrations.linear import find_calibration
-from mteblite_assets.calibrations.variant import Variant
+from mteblite.calibrations.linear import find_calibration
+from mteblite.calibrations.variant import Variant
 
 DRAW_MARK = "#"
 """`random/mean` is the first draw, `random/mean#01` the second, and so on."""

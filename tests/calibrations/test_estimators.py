@@ -7,19 +7,19 @@ import pandas as pd
 import pytest
 from zoo import make_task, mean_statistic
 
-from mteblite.item_parameters import linear_gaussian, two_pl
-from mteblite.item_parameters.fitting import fit_items
-from mteblite.item_parameters.response_model import ItemParameters
-from mteblite.selections.registry import select
-from mteblite_assets.calibrations.linear import CALIBRATIONS, fit_linear, fit_lines
-from mteblite_assets.calibrations.registry import (
+from mteblite.calibrations.linear import CALIBRATIONS, fit_linear, fit_lines
+from mteblite.calibrations.registry import (
     AIMS_AT_FULL_SCORE,
     ESTIMATORS,
     estimate,
     estimate_set,
 )
-from mteblite_assets.calibrations.training_fit import reference_of
-from mteblite_assets.calibrations.variant import Variant
+from mteblite.calibrations.training_fit import reference_of
+from mteblite.calibrations.variant import Variant
+from mteblite.item_parameters import linear_gaussian, two_pl
+from mteblite.item_parameters.fitting import fit_items
+from mteblite.item_parameters.response_model import ItemParameters
+from mteblite.selections.registry import select
 
 SELECTION = pd.DataFrame({"item_id": ["c", "a"], "weight": [0.25, 0.75]})
 ITEMS = pd.DataFrame({"item_id": ["a", "b", "c", "d"], "pool_weight": [0.4, 0.3, 0.2, 0.1]})

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from zoo import make_task, mean_statistic
 
+from mteblite.calibrations.fitted_task import FittedTask, calibrate_task, fit_task
+from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.fitting import fit_items
 from mteblite.selections.registry import select
-from mteblite_assets.calibrations.fitted_task import FittedTask, calibrate_task, fit_task
-from mteblite_assets.calibrations.variant import Variant
 
 VARIANT = Variant("anchor", "gp", "anchorset")
 

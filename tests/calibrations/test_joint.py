@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mteblite_assets.calibrations.cross_fitting import cross_fitted, family_groups, inner_folds
-from mteblite_assets.calibrations.gaussian import condition
-from mteblite_assets.calibrations.joint import JOINT_LAYERS, JointData, fit_blup
-from mteblite_assets.calibrations.linear import fit_inverse, fit_linear
-from mteblite_assets.calibrations.task_covariance import (
+from mteblite.calibrations.cross_fitting import cross_fitted, family_groups, inner_folds
+from mteblite.calibrations.gaussian import condition
+from mteblite.calibrations.joint import JOINT_LAYERS, JointData, fit_blup
+from mteblite.calibrations.linear import fit_inverse, fit_linear
+from mteblite.calibrations.task_covariance import (
     MIN_UNIQUENESS,
     _fill,
     _patterns,

@@ -8,24 +8,24 @@ import numpy as np
 import pytest
 from zoo import make_models, make_task
 
-from mteblite.item_parameters.evidence import TaskEvidence
-from mteblite.item_parameters.fitting import RESPONSE_MODELS, fit_items
-from mteblite.selections.registry import select
-from mteblite_assets.calibrations.estimator import EstimationContext, Reference
-from mteblite_assets.calibrations.fitted_task import FittedTask, calibrate_task, fit_task
-from mteblite_assets.calibrations.greg import PENALTY_PER_MODEL
-from mteblite_assets.calibrations.linear import fit_linear
-from mteblite_assets.calibrations.registry import (
+from mteblite.calibrations.estimator import EstimationContext, Reference
+from mteblite.calibrations.fitted_task import FittedTask, calibrate_task, fit_task
+from mteblite.calibrations.greg import PENALTY_PER_MODEL
+from mteblite.calibrations.linear import fit_linear
+from mteblite.calibrations.registry import (
     ESTIMATORS,
     NEEDS_REFERENCE,
     estimate,
     find_estimator,
     make_context,
 )
-from mteblite_assets.calibrations.ridge import PENALTIES, fit_ridge
-from mteblite_assets.calibrations.switch import inside_weight
-from mteblite_assets.calibrations.training_fit import reference_of
-from mteblite_assets.calibrations.variant import Variant
+from mteblite.calibrations.ridge import PENALTIES, fit_ridge
+from mteblite.calibrations.switch import inside_weight
+from mteblite.calibrations.training_fit import reference_of
+from mteblite.calibrations.variant import Variant
+from mteblite.item_parameters.evidence import TaskEvidence
+from mteblite.item_parameters.fitting import RESPONSE_MODELS, fit_items
+from mteblite.selections.registry import select
 from mteblite_assets.lite_scores.release import fitted_from_json, release_json
 
 FAMILIES = make_models(24, siblings=2)
@@ -208,7 +208,7 @@ def test_weight_of_the_switch_by_hand():
 
 
 def share_of(evidence: TaskEvidence, k: int, method: str = "random") -> float:
-    from mteblite_assets.calibrations.gp_lambda import mean_share
+    from mteblite.calibrations.gp_lambda import mean_share
 
     return mean_share(context_of(evidence, k, method)[0])
 
@@ -235,7 +235,7 @@ def test_gp_lambda_lies_between_mean_and_pirt():
 
 
 def test_two_reference_families_are_too_few_to_measure_the_model_and_give_one_half():
-    from mteblite_assets.calibrations.gp_lambda import mean_share
+    from mteblite.calibrations.gp_lambda import mean_share
 
     evidence = make_task(families={"a": "a", "b": "b"})
     context, _ = context_of(make_task(families=FAMILIES))

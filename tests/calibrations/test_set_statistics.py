@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from zoo import observed_task
 
-from mteblite_assets.calibrations.fitted_task import fit_task
-from mteblite_assets.calibrations.variant import Variant
+from mteblite.calibrations.fitted_task import fit_task
+from mteblite.calibrations.variant import Variant
 
 
 @pytest.mark.parametrize("cells", [1, 3])

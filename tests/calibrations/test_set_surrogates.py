@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 from zoo import observed_task
 
-from mteblite.task_types.scoring import set_statistic
-from mteblite_assets.calibrations.fitted_task import fit_task
-from mteblite_assets.calibrations.set_estimators import (
+from mteblite.calibrations.fitted_task import fit_task
+from mteblite.calibrations.set_estimators import (
     check_not_degenerate,
     surrogate_statistic,
     weighted_auc,
 )
-from mteblite_assets.calibrations.variant import Variant
+from mteblite.calibrations.variant import Variant
+from mteblite.task_types.scoring import set_statistic
 
 
 def rows_of(n: int, **columns) -> pd.DataFrame:

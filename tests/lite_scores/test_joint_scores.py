@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from zoo import make_models, make_task, mean_statistic
 
-from mteblite_assets.calibrations.fitted_task import fit_task
-from mteblite_assets.calibrations.joint import JointData, fit_blup
-from mteblite_assets.calibrations.variant import Variant
+from mteblite.calibrations.fitted_task import fit_task
+from mteblite.calibrations.joint import JointData, fit_blup
+from mteblite.calibrations.variant import Variant
 from mteblite_assets.lite_scores.joint_fitting import fit_joint
 from mteblite_assets.lite_scores.joint_scores import (
     JointRelease,

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from zoo import make_models, make_task, mean_statistic
 
-from mteblite_assets.calibrations.fitted_task import FittedTask, fit_task
-from mteblite_assets.calibrations.variant import Variant
+from mteblite.calibrations.fitted_task import FittedTask, fit_task
+from mteblite.calibrations.variant import Variant
 from mteblite_assets.lite_scores.aggregation import aggregate, out_of_range, suite_rows, type_rows
 from mteblite_assets.lite_scores.intervals import interval_half_widths
 from mteblite_assets.lite_scores.prediction import predict_tasks

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from zoo import make_models, make_task, mean_statistic
 
-from mteblite_assets.calibrations.fitted_task import fit_task
-from mteblite_assets.calibrations.variant import Variant
+from mteblite.calibrations.fitted_task import fit_task
+from mteblite.calibrations.variant import Variant
 from mteblite_assets.lite_scores.intervals import interval_half_widths, with_reference_range
 from mteblite_assets.lite_scores.joint_fitting import fit_release
 from mteblite_assets.lite_scores.model_scores import read_release, score_model

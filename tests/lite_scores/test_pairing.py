@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from zoo import make_models, make_task, mean_statistic
 
+from mteblite.calibrations.fitted_task import fit_task
+from mteblite.calibrations.joint import Blup
+from mteblite.calibrations.task_covariance import TaskCovariance
+from mteblite.calibrations.variant import Variant
 from mteblite.suites.task_types import TaskTypes
-from mteblite_assets.calibrations.fitted_task import fit_task
-from mteblite_assets.calibrations.joint import Blup
-from mteblite_assets.calibrations.task_covariance import TaskCovariance
-from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.lite_scores.joint_scores import JointRelease
 from mteblite_assets.lite_scores.macro_release import MacroRelease
 from mteblite_assets.lite_scores.pairing import paired_differences

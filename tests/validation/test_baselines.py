@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from zoo import make_models, make_task, mean_statistic
 
+from mteblite.calibrations.gaussian import condition
+from mteblite.calibrations.joint import MAX_DEVIATION, Blup, JointData, fit_blup
+from mteblite.calibrations.linear import fit_linear
+from mteblite.calibrations.task_covariance import TaskCovariance
+from mteblite.calibrations.variant import Variant
 from mteblite.selections.item_costs import TEXTS_PER_ITEM, item_costs
-from mteblite_assets.calibrations.gaussian import condition
-from mteblite_assets.calibrations.joint import MAX_DEVIATION, Blup, JointData, fit_blup
-from mteblite_assets.calibrations.linear import fit_linear
-from mteblite_assets.calibrations.task_covariance import TaskCovariance
-from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.validation.cross_task import cross_task_layer, leave_each_out
 from mteblite_assets.validation.lomo import predict_held_out
 from mteblite_assets.validation.refit import TaskRefits

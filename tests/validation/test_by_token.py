@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from zoo import make_task, mean_statistic
 
+from mteblite.calibrations.fitted_task import fit_task
+from mteblite.calibrations.training_fit import TrainingFit
+from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.selections.registry import SELECTORS
-from mteblite_assets.calibrations.fitted_task import fit_task
-from mteblite_assets.calibrations.training_fit import TrainingFit
-from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.validation.refit import TaskRefits
 
 K = 10

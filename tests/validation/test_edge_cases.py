@@ -14,13 +14,13 @@ import pytest
 from threadpoolctl import threadpool_limits
 from zoo import make_models, make_task, mean_statistic, observed_task
 
+from mteblite.calibrations.registry import ESTIMATORS
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import fit_items
 from mteblite.kmeans import kmeans
 from mteblite.seeds import generator
 from mteblite.selections.registry import SELECTORS, select
 from mteblite.task_types.scoring import set_statistic
-from mteblite_assets.calibrations.registry import ESTIMATORS
 from mteblite_assets.validation.lomo import predict_held_out
 from mteblite_assets.validation.metrics import validation_metrics
 

@@ -15,14 +15,14 @@ import pandas as pd
 import pytest
 from zoo import make_task, observed_task
 
+from mteblite.calibrations.joint import JOINT_LAYERS
+from mteblite.calibrations.levels import ALL_CALIBRATIONS, JOINT
+from mteblite.calibrations.registry import ESTIMATORS, SET_ESTIMATORS
+from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.selections.registry import SELECTORS
 from mteblite.selections.sharing import Sharing
 from mteblite.task_types.scoring import set_statistic
-from mteblite_assets.calibrations.joint import JOINT_LAYERS
-from mteblite_assets.calibrations.levels import ALL_CALIBRATIONS, JOINT
-from mteblite_assets.calibrations.registry import ESTIMATORS, SET_ESTIMATORS
-from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.validation.fold_counts import counts_of_fold
 from mteblite_assets.validation.folds import Fold, make_folds, mean_scores
 from mteblite_assets.validation.joint_folds import JointFolds, PublicScores

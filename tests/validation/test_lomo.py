@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from zoo import make_models, make_task, mean_statistic
 
+from mteblite.calibrations.fitted_task import fit_task
+from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
-from mteblite_assets.calibrations.fitted_task import fit_task
-from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.validation.folds import fold_members, make_folds
 from mteblite_assets.validation.lomo import predict_held_out
 from mteblite_assets.validation.metrics import validation_metrics

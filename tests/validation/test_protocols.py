@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from zoo import make_models, make_task, mean_statistic
 
+from mteblite.calibrations.levels import ALL_CALIBRATIONS, JOINT
+from mteblite.calibrations.registry import ESTIMATORS
+from mteblite.calibrations.variant import Variant
 from mteblite.selections.registry import SELECTORS
-from mteblite_assets.calibrations.levels import ALL_CALIBRATIONS, JOINT
-from mteblite_assets.calibrations.registry import ESTIMATORS
-from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.validation.folds import (
     Fold,
     fold_members,

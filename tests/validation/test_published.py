@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from zoo import make_models, make_task, mean_statistic
 
-from mteblite_assets.calibrations.variant import Variant
+from mteblite.calibrations.variant import Variant
 from mteblite_assets.validation.agreement import bias, kendall_tau_resolvable, pearson
 from mteblite_assets.validation.bootstrap import (
     drawn_bias,

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from zoo import make_models, make_task, mean_statistic
 
+from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence, types_of
 from mteblite.selections.sharing import Sharing
-from mteblite_assets.calibrations.variant import Variant
 from mteblite_assets.validation.folds import Fold, mean_scores
 from mteblite_assets.validation.joint_folds import JointFolds
 from mteblite_assets.validation.lomo import Settings

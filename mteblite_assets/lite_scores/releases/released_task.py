@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from mteblite.calibrations.fitted_task import FittedTask
 from mteblite.pools.identities import item_rows, texts_of
 from mteblite.pools.pool import Pool
 from mteblite.pools.restriction import restrict
 from mteblite.pools.task_data import TaskData, TaskDescription
 from mteblite.pools.text_hashes import hashes_by_item, with_texts, without_texts
 from mteblite.task_types.clustering.pool import LEVEL_SEPARATOR
-from mteblite_assets.calibrations.fitted_task import FittedTask
 
 LABELLED = frozenset({"Classification", "Clustering"})
 """Types whose strata are labels of the data set, which are not ours to give away."""

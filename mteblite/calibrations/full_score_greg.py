@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mteblite_assets.calibrations.estimator import EstimationContext
-from mteblite_assets.calibrations.greg import estimate_greg
+from mteblite.calibrations.estimator import EstimationContext
+from mteblite.calibrations.greg import estimate_greg
 
 
 def full_score_greg(outcomes: np.ndarray, context: EstimationContext) -> np.ndarray:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from mteblite.calibrations.estimator import EstimationContext
 from mteblite.item_parameters.fitting import is_constant
-from mteblite_assets.calibrations.estimator import EstimationContext
 
 PENALTIES = np.logspace(-3, 2, 11)
 """Penalties to choose from, in units of the mean squared singular value of the outcomes."""

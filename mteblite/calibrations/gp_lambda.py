@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from mteblite.calibrations.estimator import EstimationContext, Reference
+from mteblite.calibrations.mean import estimate_mean
+from mteblite.calibrations.pirt import estimate_pirt
 from mteblite.item_parameters.abilities import standardize
 from mteblite.item_parameters.fitting import RESPONSE_MODELS
 from mteblite.seeds import stable_seed
-from mteblite_assets.calibrations.estimator import EstimationContext, Reference
-from mteblite_assets.calibrations.mean import estimate_mean
-from mteblite_assets.calibrations.pirt import estimate_pirt
 
 REPRESENTATIVE = frozenset({"anchor", "anchor_irt", "facility", "strat", "strat_difficulty"})
 """Selectors whose items stand for others: their mean has about a quarter of the variance."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mteblite_assets.calibrations.estimator import EstimationContext
+from mteblite.calibrations.estimator import EstimationContext
 
 PENALTY_PER_MODEL = 0.25
 """Ridge penalty per reference model: 10 at 40 models, for outcomes in [0, 1]."""

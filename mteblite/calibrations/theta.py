@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from mteblite.calibrations.estimator import EstimationContext
 from mteblite.item_parameters.abilities import standardize
 from mteblite.item_parameters.fitting import RESPONSE_MODELS
-from mteblite_assets.calibrations.estimator import EstimationContext
 
 
 def estimate_theta(outcomes: np.ndarray, context: EstimationContext) -> np.ndarray:

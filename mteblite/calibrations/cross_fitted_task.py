@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from mteblite.item_parameters.evidence import TaskEvidence
-from mteblite.item_parameters.fitting import restrict, usable_models
-from mteblite.task_types.scoring import set_statistic
-from mteblite_assets.calibrations.cross_fitting import cross_fitted
-from mteblite_assets.calibrations.registry import (
+from mteblite.calibrations.cross_fitting import cross_fitted
+from mteblite.calibrations.registry import (
     SET_STATISTIC,
     Statistic,
     estimate_set,
     find_set_estimator,
 )
-from mteblite_assets.calibrations.training_fit import TrainingFit
+from mteblite.calibrations.training_fit import TrainingFit
+from mteblite.item_parameters.evidence import TaskEvidence
+from mteblite.item_parameters.fitting import restrict, usable_models
+from mteblite.task_types.scoring import set_statistic
 
 
 def cross_fitted_estimates(

@@ -7,23 +7,23 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from mteblite.item_parameters.evidence import TaskEvidence
-from mteblite.item_parameters.fitting import ItemFit, fit_items, restrict, usable_models
-from mteblite.selections.token_budget import choose
-from mteblite.task_types.scoring import set_statistic
-from mteblite_assets.calibrations.cross_fitted_task import cross_fitted_estimates, observed_on
-from mteblite_assets.calibrations.levels import CROSS_FITTED, JOINT, starting_line
-from mteblite_assets.calibrations.linear import Calibration, find_calibration
-from mteblite_assets.calibrations.registry import (
+from mteblite.calibrations.cross_fitted_task import cross_fitted_estimates, observed_on
+from mteblite.calibrations.levels import CROSS_FITTED, JOINT, starting_line
+from mteblite.calibrations.linear import Calibration, find_calibration
+from mteblite.calibrations.registry import (
     AIMS_AT_FULL_SCORE,
     NEEDS_REFERENCE,
     Statistic,
     usable_estimator,
 )
-from mteblite_assets.calibrations.set_estimators import check_not_degenerate
-from mteblite_assets.calibrations.task_model import FittedTask as FittedTask
-from mteblite_assets.calibrations.training_fit import reference_of
-from mteblite_assets.calibrations.variant import Variant
+from mteblite.calibrations.set_estimators import check_not_degenerate
+from mteblite.calibrations.task_model import FittedTask as FittedTask
+from mteblite.calibrations.training_fit import reference_of
+from mteblite.calibrations.variant import Variant
+from mteblite.item_parameters.evidence import TaskEvidence
+from mteblite.item_parameters.fitting import ItemFit, fit_items, restrict, usable_models
+from mteblite.selections.token_budget import choose
+from mteblite.task_types.scoring import set_statistic
 
 
 def fit_task(

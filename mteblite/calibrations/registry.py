@@ -7,19 +7,19 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from mteblite.calibrations.ensemble import estimate_ensemble
+from mteblite.calibrations.estimator import EstimationContext, Estimator, Reference
+from mteblite.calibrations.gp import estimate_gp
+from mteblite.calibrations.gp_lambda import estimate_gp_lambda
+from mteblite.calibrations.greg import estimate_greg
+from mteblite.calibrations.mean import estimate_mean
+from mteblite.calibrations.pirt import estimate_pirt
+from mteblite.calibrations.ridge import estimate_ridge
+from mteblite.calibrations.set_estimators import surrogate_statistic
+from mteblite.calibrations.switch import estimate_switch
+from mteblite.calibrations.theta import estimate_theta
 from mteblite.item_parameters.response_model import ItemParameters
 from mteblite.task_types.scoring import set_statistic
-from mteblite_assets.calibrations.ensemble import estimate_ensemble
-from mteblite_assets.calibrations.estimator import EstimationContext, Estimator, Reference
-from mteblite_assets.calibrations.gp import estimate_gp
-from mteblite_assets.calibrations.gp_lambda import estimate_gp_lambda
-from mteblite_assets.calibrations.greg import estimate_greg
-from mteblite_assets.calibrations.mean import estimate_mean
-from mteblite_assets.calibrations.pirt import estimate_pirt
-from mteblite_assets.calibrations.ridge import estimate_ridge
-from mteblite_assets.calibrations.set_estimators import surrogate_statistic
-from mteblite_assets.calibrations.switch import estimate_switch
-from mteblite_assets.calibrations.theta import estimate_theta
 
 ESTIMATORS: dict[str, Estimator] = {
     "mean": estimate_mean,

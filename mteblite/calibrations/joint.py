@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mteblite_assets.calibrations.gaussian import condition
-from mteblite_assets.calibrations.levels import JOINT
-from mteblite_assets.calibrations.linear import fit_linear
-from mteblite_assets.calibrations.task_covariance import (
+from mteblite.calibrations.gaussian import condition
+from mteblite.calibrations.levels import JOINT
+from mteblite.calibrations.linear import fit_linear
+from mteblite.calibrations.task_covariance import (
     TaskCovariance,
     family_weights,
     fit_task_covariance,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mteblite_assets.calibrations.estimator import EstimationContext
-from mteblite_assets.calibrations.full_score_greg import full_score_greg
-from mteblite_assets.calibrations.ridge import estimate_ridge
+from mteblite.calibrations.estimator import EstimationContext
+from mteblite.calibrations.full_score_greg import full_score_greg
+from mteblite.calibrations.ridge import estimate_ridge
 
 
 def estimate_ensemble(outcomes: np.ndarray, context: EstimationContext) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mteblite_assets.calibrations.estimator import EstimationContext
+from mteblite.calibrations.estimator import EstimationContext
 
 
 def estimate_mean(outcomes: np.ndarray, context: EstimationContext) -> np.ndarray:

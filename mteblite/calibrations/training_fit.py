@@ -8,12 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
+from mteblite.calibrations.estimator import EstimationContext, Reference, legal_range
+from mteblite.calibrations.registry import find_estimator, usable_estimator
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit, fit_items, restrict, usable_models
 from mteblite.selections.selector import pool_weights
 from mteblite.selections.token_budget import choose_positions
-from mteblite_assets.calibrations.estimator import EstimationContext, Reference, legal_range
-from mteblite_assets.calibrations.registry import find_estimator, usable_estimator
 
 SetStatistics = Callable[[np.ndarray, np.ndarray, str], np.ndarray]
 """(positions, weights, set estimator) -> the statistic of every model (n_models,)."""

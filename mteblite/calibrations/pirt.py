@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from mteblite.calibrations.estimator import EstimationContext
 from mteblite.item_parameters.fitting import RESPONSE_MODELS
-from mteblite_assets.calibrations.estimator import EstimationContext
 
 
 def estimate_pirt(outcomes: np.ndarray, context: EstimationContext) -> np.ndarray:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mteblite_assets.calibrations.estimator import EstimationContext
-from mteblite_assets.calibrations.full_score_greg import full_score_greg
-from mteblite_assets.calibrations.gp import estimate_gp
-from mteblite_assets.calibrations.linear import fit_linear
+from mteblite.calibrations.estimator import EstimationContext
+from mteblite.calibrations.full_score_greg import full_score_greg
+from mteblite.calibrations.gp import estimate_gp
+from mteblite.calibrations.linear import fit_linear
 
 OVERSHOOT = 0.25
 STEEPNESS = 4.0

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mteblite.selections.registry import SELECTORS
-from mteblite.suites.method_keys import MethodKeys
-from mteblite_assets.calibrations.levels import check_calibration
-from mteblite_assets.calibrations.registry import (
+from mteblite.calibrations.levels import check_calibration
+from mteblite.calibrations.registry import (
     AIMS_AT_FULL_SCORE,
     SET_STATISTIC,
     find_estimator,
     find_set_estimator,
 )
+from mteblite.selections.registry import SELECTORS
+from mteblite.suites.method_keys import MethodKeys
 
 
 @dataclass(frozen=True)

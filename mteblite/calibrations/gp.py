@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mteblite_assets.calibrations.estimator import EstimationContext
-from mteblite_assets.calibrations.mean import estimate_mean
-from mteblite_assets.calibrations.pirt import estimate_pirt
+from mteblite.calibrations.estimator import EstimationContext
+from mteblite.calibrations.mean import estimate_mean
+from mteblite.calibrations.pirt import estimate_pirt
 
 MEAN_SHARE = 0.5
 """In a race on ten real outcome matrices 0.5 was already close to optimal (`method.md` 3.8)."""

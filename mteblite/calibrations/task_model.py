@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from mteblite.task_types.scoring import set_statistic
-from mteblite_assets.calibrations.estimator import Reference, legal_range
-from mteblite_assets.calibrations.linear import Calibration
-from mteblite_assets.calibrations.registry import (
+from mteblite.calibrations.estimator import Reference, legal_range
+from mteblite.calibrations.linear import Calibration
+from mteblite.calibrations.registry import (
     SET_STATISTIC,
     Statistic,
     estimate_set,
@@ -22,6 +21,7 @@ from mteblite_assets.calibrations.registry import (
     find_set_estimator,
     make_context,
 )
+from mteblite.task_types.scoring import set_statistic
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ A new one is a `Fitter` in `linear.py`, or a joint layer in `joint.py`, and one 
 
 from __future__ import annotations
 
-from mteblite_assets.calibrations.linear import CALIBRATIONS
+from mteblite.calibrations.linear import CALIBRATIONS
 
 CROSS_FITTED: dict[str, str] = {"crossfit": "linear", "crossfit_offset": "offset"}
 """Calibrations fitted on estimates of models that did not choose the items: name -> Fitter."""

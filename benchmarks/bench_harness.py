@@ -39,11 +39,11 @@ from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.kmeans import kmeans
 from mteblite.seeds import generator
-from mteblite_assets.validation.folds import make_folds, mean_scores
-from mteblite_assets.validation.lomo import Settings, predict_held_out
-from mteblite_assets.validation.nested import predict_nested
-from mteblite_assets.validation.presets import packaged_presets
-from mteblite_assets.validation.variants import suite_variants
+from mteblite.validation.folds import make_folds, mean_scores
+from mteblite.validation.lomo import Settings, predict_held_out
+from mteblite.validation.nested import predict_nested
+from mteblite.validation.presets import packaged_presets
+from mteblite.validation.variants import suite_variants
 
 PROTOCOLS = ("family_lomo", "model_lomo")
 DRAWS = 50

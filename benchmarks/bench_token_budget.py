@@ -26,8 +26,8 @@ import simulator
 from mteblite.calibrations.fitted_task import fit_task
 from mteblite.calibrations.variant import Variant
 from mteblite.seeds import generator
-from mteblite_assets.validation.lomo import Settings, predict_protocol
-from mteblite_assets.validation.metrics import validation_metrics
+from mteblite.validation.lomo import Settings, predict_protocol
+from mteblite.validation.metrics import validation_metrics
 
 VARIANTS = ("fisher/gp/strat+crossfit", "facility/mean/strat+crossfit",
             "anchor/mean/strat+crossfit", "strat_difficulty/mean/strat+crossfit")  # fmt: skip

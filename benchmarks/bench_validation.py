@@ -32,13 +32,13 @@ import simulator
 from mteblite.calibrations.variant import Variant
 from mteblite.seeds import generator
 from mteblite.selections.budget import allocate_budget, item_spread, statistic_spread
-from mteblite_assets.validation.bootstrap import bootstrap_intervals
-from mteblite_assets.validation.lomo import Settings, predict_held_out
-from mteblite_assets.validation.metrics import validation_metrics
-from mteblite_assets.validation.nested import optimism, predict_nested
-from mteblite_assets.validation.out_of_range import flag_metrics
-from mteblite_assets.validation.presets import packaged_presets
-from mteblite_assets.validation.targets import macro_weights
+from mteblite.validation.bootstrap import bootstrap_intervals
+from mteblite.validation.lomo import Settings, predict_held_out
+from mteblite.validation.metrics import validation_metrics
+from mteblite.validation.nested import optimism, predict_nested
+from mteblite.validation.out_of_range import flag_metrics
+from mteblite.validation.presets import packaged_presets
+from mteblite.validation.targets import macro_weights
 
 LEVELS = {"seed": "official", "best": "surrogate"}
 POINTS = ("mae", "bias", "top1_regret", "mdad")

@@ -23,8 +23,8 @@ from mteblite.suites.suite_file import (
     check_methods,
     read_suite_file,
 )
-from mteblite_assets.validation.folds import PROTOCOLS
-from mteblite_assets.validation.presets import packaged_presets
+from mteblite.validation.folds import PROTOCOLS
+from mteblite.validation.presets import packaged_presets
 from mteblite_resources.frozen_tasks import packaged_suites, recall_resolution, stamp, write_json
 from mteblite_resources.home import Home
 from mteblite_resources.model_spec import ModelSpec

@@ -12,6 +12,7 @@ import pandas as pd
 
 from mteblite.pools.task_data import TaskDescription
 from mteblite.suites.task_types import task_types
+from mteblite.validation.bootstrap import bootstrap_intervals
 from mteblite_assets.lite_scores.joint_scores import JointRelease
 from mteblite_assets.lite_scores.model_scores import read_release
 from mteblite_assets.lite_scores.release import fitted_from_json
@@ -21,7 +22,6 @@ from mteblite_assets.lite_scores.releases.selection_document import (
     selection_document,
 )
 from mteblite_assets.lite_scores.releases.suite_release import SuiteRelease
-from mteblite_assets.validation.bootstrap import bootstrap_intervals
 from mteblite_resources.release_files import write_release
 
 if TYPE_CHECKING:

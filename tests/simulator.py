@@ -23,7 +23,7 @@ from scipy.stats import norm
 
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.seeds import generator
-from mteblite_assets.validation.joint_folds import PublicScores
+from mteblite.validation.joint_folds import PublicScores
 
 SCORES = Path(__file__).parents[1] / "../shared/scores"
 BENCHMARK = "MTEB(eng, v2)"

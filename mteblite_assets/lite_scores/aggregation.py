@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mteblite.calibrations.estimator import legal_range
-from mteblite_assets.validation.targets import combine, target_weights
+from mteblite.validation.targets import combine, target_weights
 
 
 @dataclass(frozen=True)

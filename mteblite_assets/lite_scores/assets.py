@@ -17,6 +17,7 @@ from mteblite.calibrations.variant import Variant
 from mteblite.pools.restriction import restrict
 from mteblite.suites.catalog import Suite
 from mteblite.suites.task_types import TaskTypes
+from mteblite.validation.conformal import LEVEL, check_level
 from mteblite_assets.calibrations.assets import selects_for_tokens
 from mteblite_assets.embeddings.assets import model_settings
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
@@ -34,7 +35,6 @@ from mteblite_assets.lite_scores.model_scores import ModelScores, read_release, 
 from mteblite_assets.lite_scores.observing import observation_rows, observe_selection
 from mteblite_assets.lite_scores.release import fitted_from_json, release_json
 from mteblite_assets.validation.assets import validation_settings
-from mteblite_assets.validation.conformal import LEVEL, check_level
 from mteblite_assets.validation.official_scores import official_settings, release_learns
 
 

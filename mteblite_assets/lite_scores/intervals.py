@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from mteblite.item_parameters.evidence import TaskEvidence
-from mteblite_assets.validation.conformal import LEVEL, NONE, HalfWidth, half_width
-from mteblite_assets.validation.metrics import score_matrices
-from mteblite_assets.validation.targets import combine, target_weights
+from mteblite.validation.conformal import LEVEL, NONE, HalfWidth, half_width
+from mteblite.validation.metrics import score_matrices
+from mteblite.validation.targets import combine, target_weights
 
 PROTOCOL = "family_lomo"
 

@@ -19,8 +19,8 @@ from mteblite.calibrations.estimator import legal_range
 from mteblite.calibrations.joint import Blup, JointPrediction
 from mteblite.calibrations.task_covariance import TaskCovariance
 from mteblite.suites.task_types import TaskTypes
-from mteblite_assets.validation.conformal import LEVEL, HalfWidth, half_width
-from mteblite_assets.validation.targets import target_weights
+from mteblite.validation.conformal import LEVEL, HalfWidth, half_width
+from mteblite.validation.targets import target_weights
 
 GAUSSIAN = "posterior"
 """Interval method without held-out families to check the posterior by."""

@@ -21,9 +21,9 @@ from mteblite.calibrations.joint import MAX_DEVIATION, MIN_NOISE
 from mteblite.calibrations.registry import SET_STATISTIC, find_set_estimator
 from mteblite.seeds import generator
 from mteblite.suites.means import macro_weights
+from mteblite.validation.targets import target_weights
 from mteblite_assets.lite_scores.joint_scores import JointRelease
 from mteblite_assets.lite_scores.macro_release import MacroRelease
-from mteblite_assets.validation.targets import target_weights
 
 DRAWS = 400
 

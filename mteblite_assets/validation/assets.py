@@ -7,23 +7,23 @@ from typing import Any
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.suites.task_types import task_types
+from mteblite.validation.fold_counts import counts_of_fold
+from mteblite.validation.folds import family_by_model
+from mteblite.validation.lomo import Settings
+from mteblite.validation.presets import Preset, find_preset
+from mteblite.validation.public_scores import gather_public_scores
+from mteblite.validation.published import published_metrics
+from mteblite.validation.running import validate
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_assets.item_parameters.assets import EVIDENCE, evidences_of
 from mteblite_assets.selections.assets import sharing_of, token_costs_of
-from mteblite_assets.validation.fold_counts import counts_of_fold
-from mteblite_assets.validation.folds import family_by_model
-from mteblite_assets.validation.lomo import Settings
 from mteblite_assets.validation.official_scores import (
     learns_from_official,
     official_scores,
     official_settings,
 )
-from mteblite_assets.validation.presets import Preset, find_preset
-from mteblite_assets.validation.public_scores import gather_public_scores
-from mteblite_assets.validation.published import published_metrics
-from mteblite_assets.validation.running import validate
 
 
 def _settings(context: SettingsContext) -> Any:

@@ -10,8 +10,8 @@ import pandas as pd
 from mteblite.calibrations.levels import JOINT
 from mteblite.calibrations.variant import Variant
 from mteblite.reference_scores.public_models import teaching_scores
+from mteblite.validation.presets import find_preset
 from mteblite_assets.graph.work import SettingsContext, Work
-from mteblite_assets.validation.presets import find_preset
 
 OFFICIAL = "official"
 RELATIVES = "fine-tunes and ancestors"

@@ -12,6 +12,8 @@ from zoo import make_models, make_task, mean_statistic
 from mteblite.calibrations.fitted_task import fit_task
 from mteblite.calibrations.joint import JointData, fit_blup
 from mteblite.calibrations.variant import Variant
+from mteblite.validation.lomo import Settings, predict_held_out
+from mteblite.validation.targets import target_weights
 from mteblite_assets.lite_scores.joint_fitting import fit_joint
 from mteblite_assets.lite_scores.joint_scores import (
     JointRelease,
@@ -19,8 +21,6 @@ from mteblite_assets.lite_scores.joint_scores import (
     joint_from_json,
     joint_json,
 )
-from mteblite_assets.validation.lomo import Settings, predict_held_out
-from mteblite_assets.validation.targets import target_weights
 from mteblite_resources.release_making import usual_widths
 
 TASKS = ("A", "B", "C", "D")

@@ -90,7 +90,7 @@ def test_ancestors_hide_with_the_family_that_comes_from_them() -> None:
 
 
 def test_the_table_feeds_the_joint_layer() -> None:
-    from mteblite_assets.validation.joint_folds import PublicScores
+    from mteblite.validation.joint_folds import PublicScores
 
     scores = pd.DataFrame(
         [("n", "A", 0.1), ("m", "A", 0.2), ("m", "B", 0.3), ("n", "B", 0.4), ("o", "A", 0.5)],

@@ -9,8 +9,8 @@ import pytest
 from zoo import make_models, make_task, mean_statistic
 
 from mteblite.selections.sharing import Sharing
-from mteblite_assets.validation.fold_counts import counts_of_fold
-from mteblite_assets.validation.folds import Fold, make_folds
+from mteblite.validation.fold_counts import counts_of_fold
+from mteblite.validation.folds import Fold, make_folds
 
 FAMILIES = make_models(12, siblings=2)
 COSTS = {"A": 30.0, "B": 1.0, "C": 2.0}

@@ -14,11 +14,11 @@ from mteblite.calibrations.linear import fit_linear
 from mteblite.calibrations.task_covariance import TaskCovariance
 from mteblite.calibrations.variant import Variant
 from mteblite.selections.item_costs import TEXTS_PER_ITEM, item_costs
-from mteblite_assets.validation.cross_task import cross_task_layer, leave_each_out
-from mteblite_assets.validation.lomo import predict_held_out
-from mteblite_assets.validation.refit import TaskRefits
-from mteblite_assets.validation.same_token import rounded_budget, same_token_draws
-from mteblite_assets.validation.variants import Baseline, parse_variant, suite_variants
+from mteblite.validation.cross_task import cross_task_layer, leave_each_out
+from mteblite.validation.lomo import predict_held_out
+from mteblite.validation.refit import TaskRefits
+from mteblite.validation.same_token import rounded_budget, same_token_draws
+from mteblite.validation.variants import Baseline, parse_variant, suite_variants
 
 FAMILIES = make_models(12, siblings=2)
 

@@ -11,7 +11,7 @@ from mteblite.calibrations.training_fit import TrainingFit
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.selections.registry import SELECTORS
-from mteblite_assets.validation.refit import TaskRefits
+from mteblite.validation.refit import TaskRefits
 
 K = 10
 TASKS = [

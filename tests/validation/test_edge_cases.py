@@ -21,8 +21,8 @@ from mteblite.kmeans import kmeans
 from mteblite.seeds import generator
 from mteblite.selections.registry import SELECTORS, select
 from mteblite.task_types.scoring import set_statistic
-from mteblite_assets.validation.lomo import predict_held_out
-from mteblite_assets.validation.metrics import validation_metrics
+from mteblite.validation.lomo import predict_held_out
+from mteblite.validation.metrics import validation_metrics
 
 VARIANTS = [
     *(f"{s}/mean/{s}" for s in SELECTORS),

@@ -23,14 +23,14 @@ from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.selections.registry import SELECTORS
 from mteblite.selections.sharing import Sharing
 from mteblite.task_types.scoring import set_statistic
-from mteblite_assets.validation.fold_counts import counts_of_fold
-from mteblite_assets.validation.folds import Fold, make_folds, mean_scores
-from mteblite_assets.validation.joint_folds import JointFolds, PublicScores
-from mteblite_assets.validation.lomo import Settings, predict_protocol
-from mteblite_assets.validation.nested import predict_nested
-from mteblite_assets.validation.presets import packaged_presets
-from mteblite_assets.validation.refit import TaskRefits
-from mteblite_assets.validation.variants import BASELINES, Baseline, suite_variants
+from mteblite.validation.fold_counts import counts_of_fold
+from mteblite.validation.folds import Fold, make_folds, mean_scores
+from mteblite.validation.joint_folds import JointFolds, PublicScores
+from mteblite.validation.lomo import Settings, predict_protocol
+from mteblite.validation.nested import predict_nested
+from mteblite.validation.presets import packaged_presets
+from mteblite.validation.refit import TaskRefits
+from mteblite.validation.variants import BASELINES, Baseline, suite_variants
 
 K = 12
 PER_ITEM = [

@@ -12,11 +12,11 @@ from zoo import make_models, make_task, mean_statistic
 from mteblite.calibrations.fitted_task import fit_task
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
-from mteblite_assets.validation.folds import fold_members, make_folds
-from mteblite_assets.validation.lomo import predict_held_out
-from mteblite_assets.validation.metrics import validation_metrics
-from mteblite_assets.validation.refit import TaskRefits
-from mteblite_assets.validation.variants import SEED_VARIANTS, parse_variant, suite_variants
+from mteblite.validation.folds import fold_members, make_folds
+from mteblite.validation.lomo import predict_held_out
+from mteblite.validation.metrics import validation_metrics
+from mteblite.validation.refit import TaskRefits
+from mteblite.validation.variants import SEED_VARIANTS, parse_variant, suite_variants
 
 ALL = [*suite_variants(), Variant("random", "mean", "random")]
 

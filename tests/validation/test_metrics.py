@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from mteblite_assets.validation.agreement import kendall_tau, kendall_tau_resolvable, pearson
-from mteblite_assets.validation.conformal import half_width, held_out_coverage
-from mteblite_assets.validation.metrics import validation_metrics
+from mteblite.validation.agreement import kendall_tau, kendall_tau_resolvable, pearson
+from mteblite.validation.conformal import half_width, held_out_coverage
+from mteblite.validation.metrics import validation_metrics
 
 
 @pytest.mark.parametrize("seed", range(5))

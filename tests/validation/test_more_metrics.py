@@ -8,22 +8,22 @@ import pytest
 from scipy import stats
 from zoo import make_models, make_task, mean_statistic
 
-from mteblite_assets.validation.agreement import (
+from mteblite.validation.agreement import (
     kendall_tau,
     minimum_detectable_difference,
     top1_regret,
     within_family_tau,
 )
-from mteblite_assets.validation.bootstrap import (
+from mteblite.validation.bootstrap import (
     bootstrap_intervals,
     drawn_mae,
     drawn_tau,
     family_draws,
     paired_difference,
 )
-from mteblite_assets.validation.lomo import predict_held_out
-from mteblite_assets.validation.metrics import validation_metrics
-from mteblite_assets.validation.out_of_range import flag_metrics, training_ranges
+from mteblite.validation.lomo import predict_held_out
+from mteblite.validation.metrics import validation_metrics
+from mteblite.validation.out_of_range import flag_metrics, training_ranges
 
 
 def test_regret_is_the_loss_of_trusting_the_ranking():

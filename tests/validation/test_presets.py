@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mteblite_assets.validation.presets import find_preset, packaged_presets, parse_presets
-from mteblite_assets.validation.variants import SEED_VARIANTS
+from mteblite.validation.presets import find_preset, packaged_presets, parse_presets
+from mteblite.validation.variants import SEED_VARIANTS
 
 GOOD = {"description": "d", "allocation": "equal", "patience": 1, "variants": ["anchor/mean/strat"]}
 

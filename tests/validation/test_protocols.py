@@ -13,17 +13,17 @@ from mteblite.calibrations.levels import ALL_CALIBRATIONS, JOINT
 from mteblite.calibrations.registry import ESTIMATORS
 from mteblite.calibrations.variant import Variant
 from mteblite.selections.registry import SELECTORS
-from mteblite_assets.validation.folds import (
+from mteblite.validation.folds import (
     Fold,
     fold_members,
     frontier_folds,
     make_folds,
     mean_scores,
 )
-from mteblite_assets.validation.joint_folds import JointFolds, PublicScores
-from mteblite_assets.validation.lomo import Settings, predict_held_out
-from mteblite_assets.validation.nested import optimism, predict_nested
-from mteblite_assets.validation.refit import TaskRefits
+from mteblite.validation.joint_folds import JointFolds, PublicScores
+from mteblite.validation.lomo import Settings, predict_held_out
+from mteblite.validation.nested import optimism, predict_nested
+from mteblite.validation.refit import TaskRefits
 
 FAMILIES = make_models(14, siblings=2)
 EVERY = [

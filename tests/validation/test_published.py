@@ -8,17 +8,17 @@ import pytest
 from zoo import make_models, make_task, mean_statistic
 
 from mteblite.calibrations.variant import Variant
-from mteblite_assets.validation.agreement import bias, kendall_tau_resolvable, pearson
-from mteblite_assets.validation.bootstrap import (
+from mteblite.validation.agreement import bias, kendall_tau_resolvable, pearson
+from mteblite.validation.bootstrap import (
     drawn_bias,
     drawn_pearson,
     drawn_resolvable,
     family_draws,
 )
-from mteblite_assets.validation.lomo import Settings
-from mteblite_assets.validation.presets import parse_presets
-from mteblite_assets.validation.published import COLUMNS, published_metrics
-from mteblite_assets.validation.running import validate
+from mteblite.validation.lomo import Settings
+from mteblite.validation.presets import parse_presets
+from mteblite.validation.published import COLUMNS, published_metrics
+from mteblite.validation.running import validate
 
 TYPES = {"A": "STS", "B": "Retrieval"}
 FAMILIES = {f"m{i}": f"f{i // 2}" for i in range(10)}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import simulator
 
-from mteblite_assets.validation.lomo import predict_held_out
-from mteblite_assets.validation.metrics import validation_metrics
+from mteblite.validation.lomo import predict_held_out
+from mteblite.validation.metrics import validation_metrics
 
 pytestmark = pytest.mark.skipif(
     not simulator.available(), reason="the official scores of ../shared/scores are not there"

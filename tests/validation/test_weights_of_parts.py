@@ -12,12 +12,12 @@ from zoo import make_models, make_task, mean_statistic
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence, types_of
 from mteblite.selections.sharing import Sharing
-from mteblite_assets.validation.folds import Fold, mean_scores
-from mteblite_assets.validation.joint_folds import JointFolds
-from mteblite_assets.validation.lomo import Settings
-from mteblite_assets.validation.nested import predict_nested
-from mteblite_assets.validation.out_of_range import training_ranges
-from mteblite_assets.validation.refit import TaskRefits
+from mteblite.validation.folds import Fold, mean_scores
+from mteblite.validation.joint_folds import JointFolds
+from mteblite.validation.lomo import Settings
+from mteblite.validation.nested import predict_nested
+from mteblite.validation.out_of_range import training_ranges
+from mteblite.validation.refit import TaskRefits
 
 FAMILIES = make_models(10, siblings=2)
 OTHER = make_task("A", families=FAMILIES, n_items=60, seed=1)

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from mteblite.item_parameters.evidence import TaskEvidence, types_of
-from mteblite_assets.validation.folds import family_by_model, make_folds, mean_scores
-from mteblite_assets.validation.targets import combine, macro_weights
+from mteblite.validation.folds import family_by_model, make_folds, mean_scores
+from mteblite.validation.targets import combine, macro_weights
 
 
 def training_ranges(evidences: Sequence[TaskEvidence], protocol: str) -> pd.DataFrame:

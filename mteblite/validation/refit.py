@@ -30,8 +30,8 @@ from mteblite.seeds import generator
 from mteblite.selections.item_costs import item_costs
 from mteblite.selections.random_items import draw
 from mteblite.selections.selector import pool_weights
-from mteblite_assets.validation.same_token import rounded_budget, same_token_draws
-from mteblite_assets.validation.variants import COMPARED, CROSS_TASK, Baseline
+from mteblite.validation.same_token import rounded_budget, same_token_draws
+from mteblite.validation.variants import COMPARED, CROSS_TASK, Baseline
 
 
 @dataclass

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import pandas as pd
 
-from mteblite_assets.validation.joint_folds import PublicScores
+from mteblite.validation.joint_folds import PublicScores
 
 
 def gather_public_scores(

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from mteblite.seeds import generator
-from mteblite_assets.validation.agreement import GUARD, RESOLVABLE_GAP, kendall_tau, mae
-from mteblite_assets.validation.metrics import score_matrices
-from mteblite_assets.validation.targets import combine, target_weights
-from mteblite_assets.validation.variants import without_draw
+from mteblite.validation.agreement import GUARD, RESOLVABLE_GAP, kendall_tau, mae
+from mteblite.validation.metrics import score_matrices
+from mteblite.validation.targets import combine, target_weights
+from mteblite.validation.variants import without_draw
 
 DRAWS = 2000
 TASK_DRAWS = 500

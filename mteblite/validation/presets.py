@@ -39,7 +39,7 @@ def packaged_presets() -> dict[str, Preset]:
     """Return the presets that come with mteblite, by name."""
     import yaml
 
-    text = resources.files("mteblite_assets.validation").joinpath("presets.yaml").read_text("utf-8")
+    text = resources.files("mteblite.validation").joinpath("presets.yaml").read_text("utf-8")
     return parse_presets(yaml.safe_load(text))
 
 

@@ -20,12 +20,12 @@ from mteblite.calibrations.joint import (
 from mteblite.calibrations.task_covariance import TaskCovariance
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence, types_of
-from mteblite_assets.validation.cross_task import cross_task_layer
-from mteblite_assets.validation.folds import Fold, family_by_model
-from mteblite_assets.validation.refit import TaskRefits
-from mteblite_assets.validation.targets import macro_weights
-from mteblite_assets.validation.threads import in_threads
-from mteblite_assets.validation.variants import Baseline
+from mteblite.validation.cross_task import cross_task_layer
+from mteblite.validation.folds import Fold, family_by_model
+from mteblite.validation.refit import TaskRefits
+from mteblite.validation.targets import macro_weights
+from mteblite.validation.threads import in_threads
+from mteblite.validation.variants import Baseline
 
 MIN_PUBLIC_TASKS = 2
 

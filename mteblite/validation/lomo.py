@@ -19,11 +19,11 @@ from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import usable_models
 from mteblite.task_types.scoring import set_statistic
-from mteblite_assets.validation.folds import Fold, family_by_model, make_folds, mean_scores
-from mteblite_assets.validation.joint_folds import JointFolds, PublicScores
-from mteblite_assets.validation.refit import TaskRefits
-from mteblite_assets.validation.threads import in_threads
-from mteblite_assets.validation.variants import COMPARED, Baseline, draw_name, parse_variant
+from mteblite.validation.folds import Fold, family_by_model, make_folds, mean_scores
+from mteblite.validation.joint_folds import JointFolds, PublicScores
+from mteblite.validation.refit import TaskRefits
+from mteblite.validation.threads import in_threads
+from mteblite.validation.variants import COMPARED, Baseline, draw_name, parse_variant
 
 MIN_TRAINING_MODELS = 2
 """With fewer training models of a task in a fold, the task has no prediction there."""

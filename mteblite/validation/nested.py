@@ -15,8 +15,8 @@ import pandas as pd
 from mteblite.calibrations.cross_fitting import inner_folds
 from mteblite.item_parameters.evidence import TaskEvidence, types_of
 from mteblite.suites.task_types import shares
-from mteblite_assets.validation.folds import NESTED, Fold, family_by_model, make_folds
-from mteblite_assets.validation.lomo import (
+from mteblite.validation.folds import NESTED, Fold, family_by_model, make_folds
+from mteblite.validation.lomo import (
     Choice,
     Settings,
     check_suite,
@@ -24,9 +24,9 @@ from mteblite_assets.validation.lomo import (
     parse_choices,
     predict_folds,
 )
-from mteblite_assets.validation.metrics import score_matrices
-from mteblite_assets.validation.refit import TaskRefits
-from mteblite_assets.validation.targets import combine, macro_weights
+from mteblite.validation.metrics import score_matrices
+from mteblite.validation.refit import TaskRefits
+from mteblite.validation.targets import combine, macro_weights
 
 CHOSEN = "chosen"
 """Variant name of nested predictions."""

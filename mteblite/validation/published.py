@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.validation.bootstrap import drawn_intervals, drawn_mean
-from mteblite_assets.validation.folds import NESTED
-from mteblite_assets.validation.metrics import SUITE_TARGETS, score_matrices, validation_metrics
-from mteblite_assets.validation.out_of_range import flags
-from mteblite_assets.validation.targets import combine, target_weights
-from mteblite_assets.validation.variants import without_draw
+from mteblite.validation.bootstrap import drawn_intervals, drawn_mean
+from mteblite.validation.folds import NESTED
+from mteblite.validation.metrics import SUITE_TARGETS, score_matrices, validation_metrics
+from mteblite.validation.out_of_range import flags
+from mteblite.validation.targets import combine, target_weights
+from mteblite.validation.variants import without_draw
 
 COLUMNS = ["protocol", "variant", "target", "metric", "value", "n_models", "lower", "upper"]
 RANDOM = "random/mean"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pandas as pd
 
-from mteblite_assets.validation.agreement import (
+from mteblite.validation.agreement import (
     bias,
     kendall_tau,
     kendall_tau_resolvable,
@@ -17,9 +17,9 @@ from mteblite_assets.validation.agreement import (
     top1_regret,
     within_family_tau,
 )
-from mteblite_assets.validation.conformal import held_out_coverage
-from mteblite_assets.validation.targets import combine, target_weights
-from mteblite_assets.validation.variants import without_draw
+from mteblite.validation.conformal import held_out_coverage
+from mteblite.validation.targets import combine, target_weights
+from mteblite.validation.variants import without_draw
 
 METRICS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "kendall_tau": kendall_tau,

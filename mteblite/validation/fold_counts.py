@@ -8,7 +8,7 @@ import numpy as np
 
 from mteblite.calibrations.cross_fitting import MIN_SHARE, family_groups
 from mteblite.selections.sharing import Sharing
-from mteblite_assets.validation.folds import Fold
+from mteblite.validation.folds import Fold
 
 
 def counts_of_fold(

@@ -9,19 +9,19 @@ import pandas as pd
 
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
-from mteblite_assets.validation.folds import (
+from mteblite.validation.folds import (
     FRONTIER,
     MIN_FRONTIER_FAMILIES,
     NESTED,
     family_by_model,
     fold_members,
 )
-from mteblite_assets.validation.lomo import Settings, predict_protocol
-from mteblite_assets.validation.nested import CHOSEN, predict_nested
-from mteblite_assets.validation.out_of_range import training_ranges
-from mteblite_assets.validation.presets import Preset
-from mteblite_assets.validation.refit import TaskRefits
-from mteblite_assets.validation.variants import suite_variants
+from mteblite.validation.lomo import Settings, predict_protocol
+from mteblite.validation.nested import CHOSEN, predict_nested
+from mteblite.validation.out_of_range import training_ranges
+from mteblite.validation.presets import Preset
+from mteblite.validation.refit import TaskRefits
+from mteblite.validation.variants import suite_variants
 
 MIN_NESTED_FAMILIES = 3
 """With fewer, the other families cannot be held out from each other to choose a variant."""

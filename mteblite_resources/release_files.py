@@ -19,8 +19,8 @@ from typing import Any
 
 import pandas as pd
 
+from mteblite.lite_scores.release import release_json
 from mteblite.pools.pool import Pool
-from mteblite_assets.lite_scores.release import release_json
 from mteblite_assets.lite_scores.releases.release_card import card
 from mteblite_assets.lite_scores.releases.released_task import ReleasedTask, items_table
 from mteblite_assets.lite_scores.releases.suite_release import SuiteRelease, task_folders

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pandas as pd
 
+from mteblite.lite_scores.joint_scores import JointRelease
+from mteblite.lite_scores.model_scores import read_release
+from mteblite.lite_scores.release import fitted_from_json
 from mteblite.pools.task_data import TaskDescription
 from mteblite.suites.task_types import task_types
 from mteblite.validation.bootstrap import bootstrap_intervals
-from mteblite_assets.lite_scores.joint_scores import JointRelease
-from mteblite_assets.lite_scores.model_scores import read_release
-from mteblite_assets.lite_scores.release import fitted_from_json
 from mteblite_assets.lite_scores.releases.released_task import ReleasedTask, release_task
 from mteblite_assets.lite_scores.releases.selection_document import (
     SelectionFacts,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from mteblite.lite_scores.release import fitted_from_json
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskDescription
-from mteblite_assets.lite_scores.release import fitted_from_json
 from mteblite_assets.lite_scores.releases.released_task import ReleasedTask
 from mteblite_assets.lite_scores.releases.suite_release import SuiteRelease, task_folders
 

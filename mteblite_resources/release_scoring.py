@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from mteblite.lite_scores.observing import observe_selection
 from mteblite.suites.suite_file import SuiteModel
-from mteblite_assets.lite_scores.observing import observe_selection
 from mteblite_assets.lite_scores.releases.released_task import ReleasedTask, rebuild_pool
 from mteblite_assets.lite_scores.releases.suite_release import SuiteRelease
 from mteblite_resources.encoders import EncodingSettings

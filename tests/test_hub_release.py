@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 import tiny_suite
 
+from mteblite.lite_scores.observing import observe_selection
 from mteblite.seeds import generator
 from mteblite.suites.suite_file import SuiteModel
 from mteblite.task_types.scoring import set_statistic
-from mteblite_assets.lite_scores.observing import observe_selection
 from mteblite_assets.lite_scores.releases.released_task import rebuild_pool
 
 SUITE = "parts"

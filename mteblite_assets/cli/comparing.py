@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 
 from mteblite.calibrations.task_model import FittedTask
+from mteblite.lite_scores.joint_scores import JointRelease
+from mteblite.lite_scores.model_scores import read_release
+from mteblite.lite_scores.observing import observed_from_rows
+from mteblite.lite_scores.pairing import Difference, paired_differences
+from mteblite.lite_scores.release import fitted_from_json
 from mteblite.suites.task_types import TaskTypes
 from mteblite.validation.conformal import LEVEL
 from mteblite_assets.cli import printing
 from mteblite_assets.cli.session import Session
-from mteblite_assets.lite_scores.joint_scores import JointRelease
-from mteblite_assets.lite_scores.model_scores import read_release
-from mteblite_assets.lite_scores.observing import observed_from_rows
-from mteblite_assets.lite_scores.pairing import Difference, paired_differences
-from mteblite_assets.lite_scores.release import fitted_from_json
 
 RELEASED = "SELECT task, fitted FROM lite_scores.lite_suites WHERE suite = ? ORDER BY task"
 OBSERVED = """

@@ -63,8 +63,8 @@ def score_from_release(
     Raises:
         ValueError: the folder is no release, the model is none, or data changed; says which.
     """
-    from mteblite_assets.lite_scores.model_scores import read_release as read_joint
-    from mteblite_assets.lite_scores.model_scores import score_model
+    from mteblite.lite_scores.model_scores import read_release as read_joint
+    from mteblite.lite_scores.model_scores import score_model
     from mteblite_resources.release_files import read_release
     from mteblite_resources.release_scoring import observe_release
     from mteblite_resources.resources import default_encoders

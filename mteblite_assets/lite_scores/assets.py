@@ -14,6 +14,16 @@ from mteblite.calibrations.levels import JOINT
 from mteblite.calibrations.registry import NEEDS_REFERENCE
 from mteblite.calibrations.training_fit import reference_of
 from mteblite.calibrations.variant import Variant
+from mteblite.lite_scores.intervals import (
+    interval_half_widths,
+    reference_scores,
+    with_reference_range,
+)
+from mteblite.lite_scores.joint_fitting import fit_release
+from mteblite.lite_scores.joint_scores import JointRelease
+from mteblite.lite_scores.model_scores import ModelScores, read_release, score_model
+from mteblite.lite_scores.observing import observation_rows, observe_selection
+from mteblite.lite_scores.release import fitted_from_json, release_json
 from mteblite.pools.restriction import restrict
 from mteblite.suites.catalog import Suite
 from mteblite.suites.task_types import TaskTypes
@@ -24,16 +34,6 @@ from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of, evidences_of
-from mteblite_assets.lite_scores.intervals import (
-    interval_half_widths,
-    reference_scores,
-    with_reference_range,
-)
-from mteblite_assets.lite_scores.joint_fitting import fit_release
-from mteblite_assets.lite_scores.joint_scores import JointRelease
-from mteblite_assets.lite_scores.model_scores import ModelScores, read_release, score_model
-from mteblite_assets.lite_scores.observing import observation_rows, observe_selection
-from mteblite_assets.lite_scores.release import fitted_from_json, release_json
 from mteblite_assets.validation.assets import validation_settings
 from mteblite_assets.validation.official_scores import official_settings, release_learns
 

@@ -25,8 +25,8 @@ from mteblite.calibrations.training_fit import reference_of
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import RESPONSE_MODELS, fit_items
+from mteblite.lite_scores.release import fitted_from_json, release_json
 from mteblite.selections.registry import select
-from mteblite_assets.lite_scores.release import fitted_from_json, release_json
 
 FAMILIES = make_models(24, siblings=2)
 

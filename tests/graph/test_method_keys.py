@@ -9,7 +9,7 @@ import pytest
 import tiny_suite
 from tiny_suite import CANDIDATE, SUITE, TASKS, counts, ran, table
 
-from mteblite_assets.lite_scores.joint_scores import joint_from_json
+from mteblite.lite_scores.joint_scores import joint_from_json
 
 ONCE = dict.fromkeys(("lomo_predictions", "validation_metrics", "lite_suite", "lite_scores"), 1)
 ROWS = {"suite_tasks": 1}

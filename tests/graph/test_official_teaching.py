@@ -13,7 +13,7 @@ import tiny_suite
 from official_world import new_result, put, subsets
 from tiny_suite import SUITE, TASKS, ran, table
 
-from mteblite_assets.lite_scores.joint_scores import JointRelease, joint_from_json
+from mteblite.lite_scores.joint_scores import JointRelease, joint_from_json
 
 TUNE, PARENT = "org/fine-tune-of-b", "org/parent-of-b"
 JOINT = {"calibration": "blup", "preset": None, "reference_scores": ["official", "run"],

@@ -12,15 +12,15 @@ from zoo import make_models, make_task, mean_statistic
 from mteblite.calibrations.fitted_task import fit_task
 from mteblite.calibrations.joint import JointData, fit_blup
 from mteblite.calibrations.variant import Variant
-from mteblite.validation.lomo import Settings, predict_held_out
-from mteblite.validation.targets import target_weights
-from mteblite_assets.lite_scores.joint_fitting import fit_joint
-from mteblite_assets.lite_scores.joint_scores import (
+from mteblite.lite_scores.joint_fitting import fit_joint
+from mteblite.lite_scores.joint_scores import (
     JointRelease,
     conformal_factors,
     joint_from_json,
     joint_json,
 )
+from mteblite.validation.lomo import Settings, predict_held_out
+from mteblite.validation.targets import target_weights
 from mteblite_resources.release_making import usual_widths
 
 TASKS = ("A", "B", "C", "D")

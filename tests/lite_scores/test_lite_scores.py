@@ -11,10 +11,10 @@ from zoo import make_models, make_task, mean_statistic
 
 from mteblite.calibrations.fitted_task import FittedTask, fit_task
 from mteblite.calibrations.variant import Variant
+from mteblite.lite_scores.aggregation import aggregate, out_of_range, suite_rows, type_rows
+from mteblite.lite_scores.intervals import interval_half_widths
+from mteblite.lite_scores.prediction import predict_tasks
 from mteblite.validation.lomo import predict_held_out
-from mteblite_assets.lite_scores.aggregation import aggregate, out_of_range, suite_rows, type_rows
-from mteblite_assets.lite_scores.intervals import interval_half_widths
-from mteblite_assets.lite_scores.prediction import predict_tasks
 
 TYPES = {"A": "Retrieval", "B": "Retrieval", "C": "STS"}
 FAMILIES = make_models(14, siblings=2)

@@ -8,12 +8,12 @@ from zoo import make_models, make_task, mean_statistic
 
 from mteblite.calibrations.fitted_task import fit_task
 from mteblite.calibrations.variant import Variant
+from mteblite.lite_scores.intervals import interval_half_widths, with_reference_range
+from mteblite.lite_scores.joint_fitting import fit_release
+from mteblite.lite_scores.model_scores import read_release, score_model
 from mteblite.validation.conformal import check_level, families_needed
 from mteblite.validation.lomo import Settings, predict_held_out
 from mteblite.validation.public_scores import gather_public_scores
-from mteblite_assets.lite_scores.intervals import interval_half_widths, with_reference_range
-from mteblite_assets.lite_scores.joint_fitting import fit_release
-from mteblite_assets.lite_scores.model_scores import read_release, score_model
 
 FAMILIES = make_models(14, siblings=2)
 TYPES = {"A": "Retrieval", "B": "Retrieval", "C": "STS"}

@@ -13,10 +13,10 @@ from mteblite.calibrations.fitted_task import fit_task
 from mteblite.calibrations.joint import Blup
 from mteblite.calibrations.task_covariance import TaskCovariance
 from mteblite.calibrations.variant import Variant
+from mteblite.lite_scores.joint_scores import JointRelease
+from mteblite.lite_scores.macro_release import MacroRelease
+from mteblite.lite_scores.pairing import paired_differences
 from mteblite.suites.task_types import TaskTypes
-from mteblite_assets.lite_scores.joint_scores import JointRelease
-from mteblite_assets.lite_scores.macro_release import MacroRelease
-from mteblite_assets.lite_scores.pairing import paired_differences
 
 FAMILIES = make_models(14)
 TYPES = {"A": "Retrieval", "B": "Classification", "C": "STS"}

@@ -16,12 +16,12 @@ from pool_tasks import MAKERS, TYPES, WHOLE, task, vectors_of
 from scipy import stats
 from sklearn import metrics
 
+from mteblite.lite_scores.aggregation import aggregate
 from mteblite.outcomes.areas import precision_recall_area
 from mteblite.pools.corpus import Corpus
 from mteblite.pools.task_data import TASK_TYPES, TaskData, TaskDescription
 from mteblite.task_types.drawing import draw_pool
 from mteblite.task_types.scoring import PoolScore, score_pool
-from mteblite_assets.lite_scores.aggregation import aggregate
 
 
 def searched(

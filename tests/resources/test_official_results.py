@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from official_world import MODEL, REVISION, Official, new_result, put, subsets
 
+from mteblite.lite_scores.aggregation import aggregate
 from mteblite.pools.task_data import TaskDescription
 from mteblite.reference_scores.public_models import public_table, usable
 from mteblite.reference_scores.registry_facts import RegistryFacts
-from mteblite_assets.lite_scores.aggregation import aggregate
 from mteblite_resources import official_folder
 from mteblite_resources.home import Home
 from mteblite_resources.results_source import official_lookup

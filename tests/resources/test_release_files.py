@@ -15,10 +15,10 @@ import pytest
 from pool_tasks import TYPES, vectors_of
 from releases import data_of, small_release, whole_pool
 
+from mteblite.lite_scores.observing import observe_selection
 from mteblite.pools.corpus import Corpus
 from mteblite.pools.restriction import restrict
 from mteblite.suites.task_types import shares
-from mteblite_assets.lite_scores.observing import observe_selection
 from mteblite_assets.lite_scores.releases.released_task import rebuild_pool
 from mteblite_assets.lite_scores.releases.suite_release import SuiteRelease
 from mteblite_resources import release_files

@@ -11,12 +11,12 @@ import pytest
 from in_memory_tasks import TASKS, encoder, vector
 
 from mteblite.calibrations.fitted_task import FittedTask
+from mteblite.lite_scores.observing import observe_selection
 from mteblite.pools.pool import Pool, PoolSettings
 from mteblite.pools.task_data import TaskDescription, task_kind
 from mteblite.seeds import generator
 from mteblite.task_types.drawing import draw_pool
 from mteblite.task_types.scoring import score_pool, set_statistic
-from mteblite_assets.lite_scores.observing import observe_selection
 from mteblite_assets.lite_scores.releases.released_task import (
     ReleasedTask,
     rebuild_pool,

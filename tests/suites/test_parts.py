@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mteblite.lite_scores.aggregation import aggregate
 from mteblite.suites.catalog import Catalog
 from mteblite.suites.suite_file import SuiteFileError
 from mteblite.suites.task_types import TaskTypes, task_types
 from mteblite.validation.targets import macro_weights, target_weights
 from mteblite_assets.graph.keys import Grain, upstream_keys
-from mteblite_assets.lite_scores.aggregation import aggregate
 from mteblite_resources.catalog_files import load_catalog
 from mteblite_resources.home import Home
 

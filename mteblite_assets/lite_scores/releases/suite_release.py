@@ -16,9 +16,9 @@ from typing import Any
 
 import pandas as pd
 
+from mteblite.lite_scores.release import release_json
 from mteblite.pools.task_data import task_kind
 from mteblite.suites.task_types import TaskTypes
-from mteblite_assets.lite_scores.release import release_json
 from mteblite_assets.lite_scores.releases.released_task import ReleasedTask
 
 FORMAT = 1

@@ -19,11 +19,11 @@ from mteblite.calibrations.fitted_task import FittedTask
 from mteblite.calibrations.gaussian import condition
 from mteblite.calibrations.joint import MAX_DEVIATION, MIN_NOISE
 from mteblite.calibrations.registry import SET_STATISTIC, find_set_estimator
+from mteblite.lite_scores.joint_scores import JointRelease
+from mteblite.lite_scores.macro_release import MacroRelease
 from mteblite.seeds import generator
 from mteblite.suites.means import macro_weights
 from mteblite.validation.targets import target_weights
-from mteblite_assets.lite_scores.joint_scores import JointRelease
-from mteblite_assets.lite_scores.macro_release import MacroRelease
 
 DRAWS = 400
 

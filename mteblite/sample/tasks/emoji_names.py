@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from mteblite_resources.sample_tasks.sampling import draw
+from mteblite.sample.tasks.sampling import draw
 
 GROUPS = (
     "Activities",

@@ -6,15 +6,15 @@ from collections.abc import Collection
 
 import numpy as np
 
-from mteblite_resources.packaged_models.bert import (
+from mteblite.sample.models.bert import (
     TOKENS_PER_BATCH,
     batches_by_length,
     pad,
     shorten,
 )
-from mteblite_resources.packaged_models.catalog import VariantSettings
-from mteblite_resources.packaged_models.package_files import distribution_file
-from mteblite_resources.packaged_models.parents import Parent
+from mteblite.sample.models.catalog import VariantSettings
+from mteblite.sample.models.package_files import distribution_file
+from mteblite.sample.models.parents import Parent
 
 POOLED_OUTPUT = 3
 """Which output is the mean over tokens (the file names none of them usefully)."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import torch
     from tokenizers import Tokenizer
 
-    from mteblite_resources.packaged_models.bert import BertWeights
+    from mteblite.sample.models.bert import BertWeights
 
 BLOCK = 32
 BLOCK_BYTES = 18
@@ -51,7 +51,7 @@ def load_weights(path: Path) -> BertWeights:
     """
     import torch
 
-    from mteblite_resources.packaged_models.bert import BertWeights
+    from mteblite.sample.models.bert import BertWeights
 
     data = np.memmap(path, dtype=np.uint8, mode="r")
     magic, _version, *sizes, eps, _block = _HEADER.unpack(bytes(data[: _HEADER.size]))

@@ -10,7 +10,7 @@ import re
 import struct
 from pathlib import Path
 
-from mteblite_resources.sample_tasks.sampling import draw
+from mteblite.sample.tasks.sampling import draw
 
 N_SENTENCES = 240
 MIN_WORDS = 4

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mteblite_resources.sample_tasks.sampling import draw
+from mteblite.sample.tasks.sampling import draw
 
 N_QUERIES, N_DOCUMENTS = 200, 600
 N_SENTENCES = 2

@@ -19,10 +19,10 @@ from mteb.abstasks.sts import AbsTaskSTS
 from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.abstasks.text.bitext_mining import AbsTaskBitextMining
 
-from mteblite_resources.sample_tasks import aws, django_messages, emoji_names, icd10cm, lee
-from mteblite_resources.sample_tasks.dataset_shapes import clustered, labelled, searched
-from mteblite_resources.sample_tasks.registry import SAMPLE_TASKS
-from mteblite_resources.sample_tasks.sources import SOURCES
+from mteblite.sample.tasks import aws, django_messages, emoji_names, icd10cm, lee
+from mteblite.sample.tasks.dataset_shapes import clustered, labelled, searched
+from mteblite.sample.tasks.registry import SAMPLE_TASKS
+from mteblite.sample.tasks.sources import SOURCES
 
 DOCUMENTS_PER_CLUSTERING = 2048
 """mteb draws each clustering's documents with replacement. 300 draws from 300 would leave out a

@@ -12,6 +12,6 @@ _FROM_REGISTRY = ("SAMPLE_TASKS", "SampleTask", "installed_revision", "sample_ta
 def __getattr__(name: str) -> Any:
     if name not in _FROM_REGISTRY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from mteblite_resources.sample_tasks import registry
+    from mteblite.sample.tasks import registry
 
     return getattr(registry, name)

@@ -12,8 +12,8 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
-from mteblite_resources.packaged_models.package_files import distribution_file, sha256_of
-from mteblite_resources.packaged_models.parents import PARENTS, Parent
+from mteblite.sample.models.package_files import distribution_file, sha256_of
+from mteblite.sample.models.parents import PARENTS, Parent
 
 ENCODING_VERSION = 1
 """Raise it when the encoding code changes what comes out: every fingerprint follows."""

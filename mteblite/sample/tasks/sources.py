@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mteblite_resources.packaged_models.package_files import package_folder, sha256_of
+from mteblite.sample.models.package_files import package_folder, sha256_of
 
 logger = logging.getLogger(__name__)
 

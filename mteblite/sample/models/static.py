@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection
 
 import numpy as np
 
-from mteblite_resources.packaged_models.catalog import VariantSettings
-from mteblite_resources.packaged_models.package_files import distribution_file
-from mteblite_resources.packaged_models.parents import Parent
+from mteblite.sample.models.catalog import VariantSettings
+from mteblite.sample.models.package_files import distribution_file
+from mteblite.sample.models.parents import Parent
 
 SIF_A = 1e-3
 """Smoothing of inverse frequencies in SIF (Arora et al. 2017), their recommended value."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mteblite_resources.packaged_models.catalog import VariantSettings
+from mteblite.sample.models.catalog import VariantSettings
 
 
 def finish(pooled: np.ndarray, settings: VariantSettings) -> np.ndarray:

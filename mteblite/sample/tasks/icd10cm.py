@@ -12,7 +12,7 @@ import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from pathlib import Path
 
-from mteblite_resources.sample_tasks.sampling import draw
+from mteblite.sample.tasks.sampling import draw
 
 N_CHAPTERS, PER_CHAPTER = 10, 30
 N_QUERIES, N_NEGATIVES = 150, 9

@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mteblite_resources.sample_tasks.sources import RECIPE_VERSION, SOURCES
+from mteblite.sample.tasks.sources import RECIPE_VERSION, SOURCES
 
 if TYPE_CHECKING:
     from mteb.abstasks.abstask import AbsTask
@@ -89,7 +89,7 @@ def sample_task(name: str) -> AbsTask | None:
     """Return a new, unloaded mteb task object; None if `name` is no sample task."""
     if name not in SAMPLE_TASKS:
         return None
-    from mteblite_resources.sample_tasks import tasks
+    from mteblite.sample.tasks import tasks
 
     return tasks.TASK_CLASSES[name]()
 

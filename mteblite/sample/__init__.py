@@ -1,0 +1,1 @@
+"""Tasks and models of the sample suite, read from installed packages."""

@@ -105,9 +105,9 @@ class _Product:
     """One run encodes all texts into a fresh store; weights stay loaded between runs."""
 
     def __init__(self, texts: list[str], spec: Any) -> None:
+        from mteblite.vectors.store import VectorStore
         from mteblite_resources.encoders import open_encoder
         from mteblite_resources.model_identity import identify
-        from mteblite_resources.vector_store import VectorStore
 
         self.texts = texts
         self.folder = tempfile.TemporaryDirectory(prefix="mteblite-bench-")
@@ -127,7 +127,7 @@ class _Product:
         return self.encoder._model._running()  # type: ignore[attr-defined]
 
     def __call__(self) -> None:
-        from mteblite_resources.vector_store import VectorStore
+        from mteblite.vectors.store import VectorStore
 
         self.number += 1
         self.encoder._store = VectorStore(Path(self.folder.name) / str(self.number))

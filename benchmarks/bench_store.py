@@ -33,7 +33,7 @@ def main() -> None:
 def _store(asked: Any, root: Path) -> list[dict[str, Any]]:
     import numpy as np
 
-    from mteblite_resources.vector_store import VectorStore
+    from mteblite.vectors.store import VectorStore
 
     texts = [
         f"text number {i} of a corpus, about as long as a sentence is" for i in range(asked.texts)

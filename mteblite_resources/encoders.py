@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mteblite.vectors.store import VectorStore
 from mteblite_resources.backends import require_backend, way_out
 from mteblite_resources.model_identity import ModelIdentity, identify
 from mteblite_resources.model_spec import ModelSpec
@@ -20,7 +21,6 @@ from mteblite_resources.running_models import (
     facts_name,
 )
 from mteblite_resources.stored_encoder import StoredEncoder
-from mteblite_resources.vector_store import VectorStore
 
 if TYPE_CHECKING:
     from mteb.models import EncoderProtocol

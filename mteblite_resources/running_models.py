@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mteblite_resources.vector_address import (
+from mteblite.vectors.address import (
     Address,
     cap_below,
     literal_prompt,

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mteblite.vectors.address import PROMPT_TYPES
+from mteblite.vectors.store import DamagedShardError, VectorStore
 from mteblite_resources.model_identity import ModelIdentity, result_revision
 from mteblite_resources.model_spec import ModelSpec, mteb_name
 from mteblite_resources.running_models import RunningModel
-from mteblite_resources.vector_address import PROMPT_TYPES
-from mteblite_resources.vector_store import DamagedShardError, VectorStore
 from mteblite_resources.vector_values import check_vectors, derive_variant
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from mteblite.pools.task_data import TaskDescription
 from mteblite.suites.catalog import Catalog, Suite, TaskEntry
 from mteblite.suites.resolution import Difference, Resolution, differences
 from mteblite.suites.suite_file import SuiteModel
+from mteblite.vectors.store import VectorStore
 from mteblite_resources.artifacts import Artifacts, remember
 from mteblite_resources.catalog_files import load_catalog, spec_of
 from mteblite_resources.encoders import EncodingSettings, open_encoder
@@ -33,7 +34,6 @@ from mteblite_resources.release_making import Releases
 from mteblite_resources.resolving import resolve_tasks
 from mteblite_resources.results_source import FullScore, QuarantinedScore
 from mteblite_resources.score_sources import ScoreSources
-from mteblite_resources.vector_store import VectorStore
 from mteblite_resources.warehouse import Warehouse, replace_partition
 
 if TYPE_CHECKING:

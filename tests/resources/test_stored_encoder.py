@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mteblite.vectors.address import Address
+from mteblite.vectors.store import VectorStore
 from mteblite_resources.encoders import EncodingSettings
 from mteblite_resources.model_identity import ModelIdentity
 from mteblite_resources.model_spec import ModelSpec
 from mteblite_resources.stored_encoder import StoredEncoder
-from mteblite_resources.vector_address import Address
-from mteblite_resources.vector_store import VectorStore
 from mteblite_resources.vector_values import check_vectors, derive_variant
 
 TASK = SimpleNamespace(name="Task", type="STS")

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mteblite_resources.vector_store import DamagedShardError, VectorStore, text_hashes
+from mteblite.vectors.store import DamagedShardError, VectorStore, text_hashes
 
 ROOT = Path(__file__).parents[2]
 
@@ -167,7 +167,7 @@ def test_two_processes_writing_lose_nothing(tmp_path: Path) -> None:
         import sys
         from pathlib import Path
         import numpy as np
-        from mteblite_resources.vector_store import VectorStore
+        from mteblite.vectors.store import VectorStore
         store, who = VectorStore(Path(sys.argv[1])), int(sys.argv[2])
         for i in range(15):
             # Every second text is written by both.

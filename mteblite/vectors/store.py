@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from filelock import FileLock
 
-from mteblite_resources.vector_shards import Shard, gather, open_shard, write_shard
+from mteblite.vectors.shards import Shard, gather, open_shard, write_shard
 
 # Extensions would be fetched from the network; the storage version is readable by duckdb 1.5.
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {

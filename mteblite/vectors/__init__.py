@@ -1,0 +1,1 @@
+"""Where vectors lie: their addresses, the shards that hold them, the store."""

@@ -105,9 +105,9 @@ class _Product:
     """One run encodes all texts into a fresh store; weights stay loaded between runs."""
 
     def __init__(self, texts: list[str], spec: Any) -> None:
+        from mteblite.models.encoders import open_encoder
+        from mteblite.models.model_identity import identify
         from mteblite.vectors.store import VectorStore
-        from mteblite_resources.encoders import open_encoder
-        from mteblite_resources.model_identity import identify
 
         self.texts = texts
         self.folder = tempfile.TemporaryDirectory(prefix="mteblite-bench-")
@@ -175,13 +175,13 @@ def minilm() -> Any:
 
 
 def _folder_spec() -> Any:
-    from mteblite_resources.model_spec import ModelSpec
+    from mteblite.models.model_spec import ModelSpec
 
     return ModelSpec("minilm-folder", "minilm", path=str(_minilm_folder()))
 
 
 def _packaged_spec() -> Any:
-    from mteblite_resources.model_spec import ModelSpec
+    from mteblite.models.model_spec import ModelSpec
 
     return ModelSpec("package:minilm-l6", "minilm")
 

@@ -135,10 +135,10 @@ _ENCODERS: dict[str, Any] = {}
 
 
 def _encoder(model: str, folder: Path) -> Any:
+    from mteblite.models.encoders import open_encoder
+    from mteblite.models.model_identity import identify
+    from mteblite.models.model_spec import ModelSpec
     from mteblite.vectors.store import VectorStore
-    from mteblite_resources.encoders import open_encoder
-    from mteblite_resources.model_identity import identify
-    from mteblite_resources.model_spec import ModelSpec
 
     if model not in _ENCODERS:
         spec = ModelSpec(model, "benchmark")

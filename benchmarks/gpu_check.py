@@ -127,10 +127,10 @@ def _folder(run: Any, model: Path, texts: list[str], gpu: str, root: Path) -> di
 
 def _stored(model: Path, texts: list[str], root: Path, **settings: Any) -> tuple[np.ndarray, float]:
     """The product's path: vectors out of the store that it put them into."""
+    from mteblite.models.encoders import EncodingSettings, open_encoder
+    from mteblite.models.model_identity import identify
+    from mteblite.models.model_spec import ModelSpec
     from mteblite.vectors.store import VectorStore
-    from mteblite_resources.encoders import EncodingSettings, open_encoder
-    from mteblite_resources.model_identity import identify
-    from mteblite_resources.model_spec import ModelSpec
 
     spec = ModelSpec("gpu-check", "minilm", path=str(model))
     encoder = open_encoder(

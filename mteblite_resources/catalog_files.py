@@ -13,6 +13,7 @@ from typing import Any
 from mteblite.calibrations.levels import ALL_CALIBRATIONS
 from mteblite.calibrations.registry import ESTIMATORS, SET_ESTIMATORS
 from mteblite.item_parameters.fitting import RESPONSE_MODELS
+from mteblite.models.model_spec import ModelSpec
 from mteblite.sample.models.catalog import packaged_model
 from mteblite.selections.registry import SELECTORS
 from mteblite.suites.catalog import Catalog, Suite, make_suite
@@ -28,7 +29,6 @@ from mteblite.validation.folds import PROTOCOLS
 from mteblite.validation.presets import packaged_presets
 from mteblite_resources.frozen_tasks import packaged_suites, recall_resolution, stamp, write_json
 from mteblite_resources.home import Home
-from mteblite_resources.model_spec import ModelSpec
 
 
 def load_catalog(home: Home) -> Catalog:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
+from mteblite.models.stored_encoder import StoredEncoder
 from mteblite_resources.results_source import result_path
-from mteblite_resources.stored_encoder import StoredEncoder
 
 if TYPE_CHECKING:
     from mteb.abstasks.abstask import AbsTask

@@ -5,7 +5,7 @@ from typing import Any
 
 import dagster as dg
 
-from mteblite_resources.encoders import EncodingSettings
+from mteblite.models.encoders import EncodingSettings
 from mteblite_resources.home import Home
 from mteblite_resources.mteb_tasks import MtebTasks
 from mteblite_resources.workbench import Workbench

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from mteblite.models.model_spec import checkpoint_name
 from mteblite.pools.task_data import TaskDescription
 from mteblite.reference_scores.public_models import teaching_scores
 from mteblite_resources.home import Home
-from mteblite_resources.model_spec import checkpoint_name
 from mteblite_resources.mteb_registry import registry_facts
 from mteblite_resources.official_results import OfficialResults
 from mteblite_resources.result_folder import results_root

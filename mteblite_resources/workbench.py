@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from mteblite.models.encoders import EncodingSettings, open_encoder
+from mteblite.models.model_identity import ModelIdentity, identify
+from mteblite.models.model_spec import ModelSpec
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskDescription
 from mteblite.suites.catalog import Catalog, Suite, TaskEntry
@@ -24,11 +27,8 @@ from mteblite.suites.suite_file import SuiteModel
 from mteblite.vectors.store import VectorStore
 from mteblite_resources.artifacts import Artifacts, remember
 from mteblite_resources.catalog_files import load_catalog, spec_of
-from mteblite_resources.encoders import EncodingSettings, open_encoder
 from mteblite_resources.frozen_tasks import recall_resolution, remember_resolution
 from mteblite_resources.home import Home
-from mteblite_resources.model_identity import ModelIdentity, identify
-from mteblite_resources.model_spec import ModelSpec
 from mteblite_resources.mteb_tasks import MtebTasks
 from mteblite_resources.release_making import Releases
 from mteblite_resources.resolving import resolve_tasks
@@ -37,7 +37,7 @@ from mteblite_resources.score_sources import ScoreSources
 from mteblite_resources.warehouse import Warehouse, replace_partition
 
 if TYPE_CHECKING:
-    from mteblite_resources.stored_encoder import StoredEncoder
+    from mteblite.models.stored_encoder import StoredEncoder
 
 ENCODERS_KEPT = 2
 TASKS_KEPT = 12

@@ -25,7 +25,7 @@ VOCABULARY = {"mteblite.pools.task_data", "mteblite.pools.pool"}
 """What a task and a pool's settings are: the suite files speak of them, too."""
 DECORATED = {"assets", "checks"}
 DERIVE_FROM_MTEB = {
-    "mteblite_resources/stored_encoder.py",
+    "mteblite/models/stored_encoder.py",
     "mteblite/sample/tasks/tasks.py",
     "mteblite/sample/tasks/dataset_shapes.py",
 }

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mteblite.models.encoders import EncodingSettings, open_encoder
+from mteblite.models.model_identity import identify
+from mteblite.models.model_spec import ModelSpec
+from mteblite.models.running_models import MtebRunning
+from mteblite.models.stored_encoder import StoredEncoder
 from mteblite.vectors.address import literal_prompt
 from mteblite.vectors.store import VectorStore
-from mteblite_resources.encoders import EncodingSettings, open_encoder
-from mteblite_resources.model_identity import identify
-from mteblite_resources.model_spec import ModelSpec
-from mteblite_resources.running_models import MtebRunning
-from mteblite_resources.stored_encoder import StoredEncoder
 
 PROMPTS = {"query": "query : ", "document": "passage : "}
 TEXTS = ["word1 word2", "word3", "word4 word5 word6"]

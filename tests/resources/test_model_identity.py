@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from mteblite_resources import model_identity
-from mteblite_resources.model_identity import identify, result_revision
-from mteblite_resources.model_spec import ModelSpec
+from mteblite.models import model_identity
+from mteblite.models.model_identity import identify, result_revision
+from mteblite.models.model_spec import ModelSpec
 
 
 def checkpoint(folder: Path, value: float = 0.0) -> Path:

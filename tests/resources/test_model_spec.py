@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mteblite_resources.model_spec import ModelSpec, checkpoint_name, mteb_name
+from mteblite.models.model_spec import ModelSpec, checkpoint_name, mteb_name
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import tiny_suite
 
+from mteblite.models.model_identity import identify, result_revision
+from mteblite.models.model_spec import ModelSpec
+from mteblite.models.prompt_strategy import apply_strategy, prompts_for
+from mteblite.models.running_models import facts_name
 from mteblite.vectors.address import literal_prompt
-from mteblite_resources.model_identity import identify, result_revision
-from mteblite_resources.model_spec import ModelSpec
-from mteblite_resources.prompt_strategy import apply_strategy, prompts_for
-from mteblite_resources.running_models import facts_name
 
 TYPES = ("Retrieval", "STS", "Classification")
 PROMPTS = {

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mteblite.models.encoders import EncodingSettings
+from mteblite.models.model_identity import ModelIdentity
+from mteblite.models.model_spec import ModelSpec
+from mteblite.models.stored_encoder import StoredEncoder
+from mteblite.models.vector_values import check_vectors, derive_variant
 from mteblite.vectors.address import Address
 from mteblite.vectors.store import VectorStore
-from mteblite_resources.encoders import EncodingSettings
-from mteblite_resources.model_identity import ModelIdentity
-from mteblite_resources.model_spec import ModelSpec
-from mteblite_resources.stored_encoder import StoredEncoder
-from mteblite_resources.vector_values import check_vectors, derive_variant
 
 TASK = SimpleNamespace(name="Task", type="STS")
 TEXTS = [f"text {i}" for i in range(40)]

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mteblite.models.encoders import EncodingSettings, open_encoder
+from mteblite.models.model_identity import identify
+from mteblite.models.model_spec import ModelSpec
+from mteblite.models.text_batches import BatchedEncoder, token_counts
 from mteblite.vectors.store import VectorStore
-from mteblite_resources.encoders import EncodingSettings, open_encoder
-from mteblite_resources.model_identity import identify
-from mteblite_resources.model_spec import ModelSpec
-from mteblite_resources.text_batches import BatchedEncoder, token_counts
 
 # Long words are one token each, short ones as well: characters say nothing about tokens.
 TEXTS = [" ".join(["unknown" * 8] * (n % 2) + ["word1"] * (n % 7 + 1)) for n in range(40)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mteblite_resources.model_spec import ModelSpec
+from mteblite.models.model_spec import ModelSpec
 
 
 def check_vectors(vectors: Any, texts: Sequence[str], label: str) -> np.ndarray:

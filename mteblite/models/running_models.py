@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata
     from mteb.models import EncoderProtocol
 
-    from mteblite_resources.encoders import EncodingSettings
-    from mteblite_resources.text_batches import BatchedEncoder
+    from mteblite.models.encoders import EncodingSettings
+    from mteblite.models.text_batches import BatchedEncoder
 
 logger = logging.getLogger(__name__)
 
@@ -166,7 +166,7 @@ class MtebRunning:
         """See `RunningModel.encode`."""
         from mteb.types import PromptType
 
-        from mteblite_resources.text_batches import BatchedEncoder
+        from mteblite.models.text_batches import BatchedEncoder
 
         if self._batched is None:
             inner = self._running()

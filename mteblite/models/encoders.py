@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mteblite.vectors.store import VectorStore
-from mteblite_resources.backends import require_backend, way_out
-from mteblite_resources.model_identity import ModelIdentity, identify
-from mteblite_resources.model_spec import ModelSpec
-from mteblite_resources.prompt_strategy import apply_strategy
-from mteblite_resources.running_models import (
+from mteblite.models.backends import require_backend, way_out
+from mteblite.models.model_identity import ModelIdentity, identify
+from mteblite.models.model_spec import ModelSpec
+from mteblite.models.prompt_strategy import apply_strategy
+from mteblite.models.running_models import (
     MtebRunning,
     PackagedRunning,
     RunningModel,
     facts_name,
 )
-from mteblite_resources.stored_encoder import StoredEncoder
+from mteblite.models.stored_encoder import StoredEncoder
+from mteblite.vectors.store import VectorStore
 
 if TYPE_CHECKING:
     from mteb.models import EncoderProtocol

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mteblite.models.model_identity import ModelIdentity, result_revision
+from mteblite.models.model_spec import ModelSpec, mteb_name
+from mteblite.models.running_models import RunningModel
+from mteblite.models.vector_values import check_vectors, derive_variant
 from mteblite.vectors.address import PROMPT_TYPES
 from mteblite.vectors.store import DamagedShardError, VectorStore
-from mteblite_resources.model_identity import ModelIdentity, result_revision
-from mteblite_resources.model_spec import ModelSpec, mteb_name
-from mteblite_resources.running_models import RunningModel
-from mteblite_resources.vector_values import check_vectors, derive_variant
 
 if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata
     from mteb.models.model_meta import ModelMeta
     from torch.utils.data import DataLoader
 
-    from mteblite_resources.encoders import EncodingSettings
+    from mteblite.models.encoders import EncodingSettings
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from mteblite_resources.model_spec import ModelSpec
+from mteblite.models.model_spec import ModelSpec
 
 CACHE_FILE = "model_identity.json"
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*.npz", "*.onnx")

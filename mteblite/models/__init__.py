@@ -1,0 +1,1 @@
+"""Models: names, identity, loading, prompts, backends, batches."""

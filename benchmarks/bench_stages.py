@@ -60,7 +60,7 @@ def main() -> None:
 
 def _rows(task: Any, asked: Any, folder: Path) -> list[dict[str, Any]]:
     from mteblite.pools.pool import PoolSettings
-    from mteblite_resources.mteb_tasks import MtebTasks
+    from mteblite.tasks.mteb_tasks import MtebTasks
 
     source = MtebTasks()
     description = source.describe(*task)
@@ -97,7 +97,7 @@ def _product(source: Any, description: Any, encoder: Any, settings: Any) -> Any:
 
     from mteblite.task_types.drawing import draw_pool
     from mteblite.task_types.scoring import score_pool
-    from mteblite_resources.task_cells import task_data
+    from mteblite.tasks.task_cells import task_data
 
     task = source.loaded_task(description)
     times = [time.perf_counter()]

@@ -11,7 +11,7 @@ def short_texts(number: int) -> list[str]:
 
     from mteblite.pools.pool import PoolSettings
     from mteblite.task_types.drawing import draw_pool
-    from mteblite_resources.mteb_tasks import MtebTasks
+    from mteblite.tasks.mteb_tasks import MtebTasks
 
     whole = PoolSettings(max_items=None, bm25_top=None, max_relevant=None, random_documents=None)
     tasks = MtebTasks()

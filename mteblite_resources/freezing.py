@@ -12,9 +12,9 @@ import sys
 
 from mteblite.suites.resolution import Resolution, resolution_to_json
 from mteblite.suites.suite_file import SuiteFile, read_suite_file
+from mteblite.tasks.mteb_tasks import MtebTasks
+from mteblite.tasks.resolving import resolve_tasks
 from mteblite_resources.frozen_tasks import SUFFIX, packaged_suites
-from mteblite_resources.mteb_tasks import MtebTasks
-from mteblite_resources.resolving import resolve_tasks
 
 NOT_FROZEN = ("sample",)
 

@@ -26,8 +26,8 @@ from mteblite.suites.resolution import (
     without,
 )
 from mteblite.suites.suite_file import SuiteFile
+from mteblite.tasks.own_files import SUFFIXES
 from mteblite_resources.home import Home
-from mteblite_resources.own_files import SUFFIXES
 
 SUFFIX = ".tasks.json"
 

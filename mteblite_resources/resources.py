@@ -6,8 +6,8 @@ from typing import Any
 import dagster as dg
 
 from mteblite.models.encoders import EncodingSettings
+from mteblite.tasks.mteb_tasks import MtebTasks
 from mteblite_resources.home import Home
-from mteblite_resources.mteb_tasks import MtebTasks
 from mteblite_resources.workbench import Workbench
 
 RESOURCE_KEYS = ("warehouse", "task_source", "encoders", "results_source")

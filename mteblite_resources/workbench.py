@@ -24,14 +24,14 @@ from mteblite.pools.task_data import TaskDescription
 from mteblite.suites.catalog import Catalog, Suite, TaskEntry
 from mteblite.suites.resolution import Difference, Resolution, differences
 from mteblite.suites.suite_file import SuiteModel
+from mteblite.tasks.mteb_tasks import MtebTasks
+from mteblite.tasks.resolving import resolve_tasks
 from mteblite.vectors.store import VectorStore
 from mteblite_resources.artifacts import Artifacts, remember
 from mteblite_resources.catalog_files import load_catalog, spec_of
 from mteblite_resources.frozen_tasks import recall_resolution, remember_resolution
 from mteblite_resources.home import Home
-from mteblite_resources.mteb_tasks import MtebTasks
 from mteblite_resources.release_making import Releases
-from mteblite_resources.resolving import resolve_tasks
 from mteblite_resources.results_source import FullScore, QuarantinedScore
 from mteblite_resources.score_sources import ScoreSources
 from mteblite_resources.warehouse import Warehouse, replace_partition

@@ -126,8 +126,8 @@ def release(folder: Path) -> Any:
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """An empty home that loads tasks as a release wants them."""
+    from mteblite.tasks.pinned_tasks import PinnedTasks
     from mteblite_resources.home import Home
-    from mteblite_resources.pinned_tasks import PinnedTasks
     from mteblite_resources.workbench import Workbench
 
     return Workbench(Home(tmp_path_factory.mktemp("elsewhere")), PinnedTasks())
@@ -185,7 +185,7 @@ def test_datasets_reads_every_task(folder: Path, release: Any) -> None:
 def test_mteb_runs_the_selected_items(name: str, bench: Any, encoder: Any, release: Any) -> None:
     import mteb
 
-    from mteblite_resources.pinned_tasks import located
+    from mteblite.tasks.pinned_tasks import located
     from mteblite_resources.released_tasks import restricted_task
 
     task = next(t for t in release.tasks if t.task == name)

@@ -173,7 +173,7 @@ def test_whole_pool_scores_what_mteb_scores(whole: Any, task: str) -> None:
 def test_hub_down_fails_its_task_alone(
     hub: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mteblite_resources.mteb_tasks import MtebTasks
+    from mteblite.tasks.mteb_tasks import MtebTasks
     from mteblite_resources.resources import TaskSourceResource
 
     home = tmp_path / "home"

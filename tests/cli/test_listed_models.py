@@ -12,8 +12,8 @@ import tiny_suite
 from tiny_suite import command, run_json
 
 from mteblite.suites.resolution import FrozenTask, LeftOut, Resolution
+from mteblite.tasks.mteb_tasks import MtebTasks
 from mteblite_resources.frozen_tasks import packaged_resolution
-from mteblite_resources.mteb_tasks import MtebTasks
 
 PART = "name: part\nextends: eng-super\nonly: [STS12, BIOSSES]\nmodels: []\n"
 

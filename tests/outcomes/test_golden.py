@@ -16,7 +16,7 @@ import pytest
 from mteblite.pools.pool import Pool, PoolSettings
 from mteblite.task_types.drawing import draw_pool
 from mteblite.task_types.scoring import score_pool
-from mteblite_resources.mteb_tasks import MtebTasks
+from mteblite.tasks.mteb_tasks import MtebTasks
 
 GOLDEN = Path(__file__).parents[2] / "../shared/golden/official_random_encoder.csv"
 WHOLE = PoolSettings(max_items=None, bm25_top=None, max_relevant=None, random_documents=None)

@@ -27,8 +27,8 @@ PER_ITEM = {
 
 
 def _pool(make: Callable[[], Any], metrics: tuple[str, ...] = ()) -> Pool:
-    from mteblite_resources.task_cells import task_data
-    from mteblite_resources.task_lookup import description_of
+    from mteblite.tasks.task_cells import task_data
+    from mteblite.tasks.task_lookup import description_of
 
     task = make()
     about = replace(description_of(task, source="mteb"), metrics=metrics)
@@ -98,7 +98,7 @@ def test_every_metric_that_mteb_reports_can_be_had(name: str) -> None:
 
 @pytest.mark.parametrize("task", ["LEMBNeedleRetrieval", "LEMBPasskeyRetrieval"])
 def test_long_embed_is_scored_at_rank_1_on_every_length(task: str) -> None:
-    from mteblite_resources.mteb_tasks import MtebTasks
+    from mteblite.tasks.mteb_tasks import MtebTasks
 
     described = MtebTasks().describe(task, benchmark="LongEmbed")
     assert described.main_metric == "ndcg_at_1"

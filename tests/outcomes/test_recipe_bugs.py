@@ -168,7 +168,7 @@ def test_recipe_2_ndcg_is_at_most_1_and_the_oracle_has_1() -> None:
 def test_recipe_2_reranking_is_scored_by_average_precision() -> None:
     import mteb
 
-    from mteblite_resources.own_tasks import MAIN_METRICS
+    from mteblite.tasks.own_tasks import MAIN_METRICS
 
     assert MAIN_METRICS["Reranking"] == "map_at_1000"
     assert mteb.get_task("AskUbuntuDupQuestions").metadata.main_score == "map_at_1000"

@@ -71,8 +71,8 @@ def test_hierarchical_labels(settings: PoolSettings) -> None:
 
 
 def test_a_data_set_whose_other_subsets_are_missing() -> None:
-    from mteblite_resources.task_cells import task_data
-    from mteblite_resources.task_lookup import description_of
+    from mteblite.tasks.task_cells import task_data
+    from mteblite.tasks.task_lookup import description_of
 
     def columns(rng: np.random.Generator) -> dict[str, dict[str, list[Any]]]:
         first, second = sentences(rng, 20), sentences(rng, 20)

@@ -48,8 +48,8 @@ def test_empty_and_whitespace_texts(settings: PoolSettings) -> None:
 
 
 def test_a_title_without_text_and_the_reverse() -> None:
-    from mteblite_resources.task_cells import task_data
-    from mteblite_resources.task_lookup import description_of
+    from mteblite.tasks.task_cells import task_data
+    from mteblite.tasks.task_lookup import description_of
 
     made = search("ndcg_at_10", lists=False)
     rows = [

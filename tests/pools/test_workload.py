@@ -9,7 +9,7 @@ import pytest
 from mteblite.pools.pool import PoolSettings
 from mteblite.pools.task_data import TaskDescription
 from mteblite.pools.workload import Workload, estimate_workload
-from mteblite_resources.descriptive_stats import task_statistics
+from mteblite.tasks.descriptive_stats import task_statistics
 
 SETTINGS = PoolSettings()
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from mteblite.pools.task_data import TaskData, TaskDescription
-from mteblite_resources.mteb_tasks import MtebTasks
+from mteblite.tasks.mteb_tasks import MtebTasks
 
 TASKS = MtebTasks()
 ARABIC = [
@@ -243,7 +243,7 @@ def test_unsupported_types_are_described_and_not_loaded(name: str, message: str)
     ],
 )
 def test_a_protocol_of_its_own_is_refused(name: str, message: str) -> None:
-    from mteblite_resources.task_cells import task_data
+    from mteblite.tasks.task_cells import task_data
 
     description = TASKS.describe(name)
     with pytest.raises(ValueError, match=f"{name}.*{message}"):

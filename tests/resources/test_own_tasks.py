@@ -12,9 +12,9 @@ import pytest
 
 from mteblite.pools.pool import PoolSettings
 from mteblite.task_types.drawing import draw_pool
+from mteblite.tasks.mteb_tasks import MtebTasks
 from mteblite_assets.graph.work import Work
 from mteblite_resources.home import Home
-from mteblite_resources.mteb_tasks import MtebTasks
 from mteblite_resources.workbench import Workbench
 
 TASKS = MtebTasks()

@@ -17,12 +17,12 @@ from mteblite.pools.task_data import TaskDescription, task_kind
 from mteblite.seeds import generator
 from mteblite.task_types.drawing import draw_pool
 from mteblite.task_types.scoring import score_pool, set_statistic
+from mteblite.tasks.pinned_tasks import PinnedTasks
 from mteblite_assets.lite_scores.releases.released_task import (
     ReleasedTask,
     rebuild_pool,
     release_task,
 )
-from mteblite_resources.pinned_tasks import PinnedTasks
 from mteblite_resources.released_tasks import restricted_task
 
 WHOLE = PoolSettings(max_items=None, bm25_top=None, max_relevant=None, random_documents=None)
@@ -45,7 +45,7 @@ class InMemory(PinnedTasks):
 
 def released(name: str, settings: PoolSettings) -> ReleasedTask:
     """A release of K random items of an in-memory task."""
-    from mteblite_resources.task_lookup import description_of
+    from mteblite.tasks.task_lookup import description_of
 
     description = description_of(TASKS[name](), source="mteb")
     pool = draw_pool(InMemory(name).load(description), settings)
@@ -125,8 +125,8 @@ def test_clustering_is_mtebs_own_score_of_the_selected_documents(name: str) -> N
     score = evaluated(restricted).get_score()
     # The same documents as a task of their own: mteb's bootstraps over them, by our own code.
     restricted.load_data()
-    from mteblite_resources.task_cells import task_data
-    from mteblite_resources.task_lookup import description_of
+    from mteblite.tasks.task_cells import task_data
+    from mteblite.tasks.task_lookup import description_of
 
     pool = draw_pool(task_data(restricted, description_of(restricted, source="mteb")), WHOLE)
     assert set(pool.items["item_id"]) == set(task.fitted.selection["item_id"])
@@ -147,7 +147,7 @@ def test_bitext_is_searched_among_the_same_targets(settings: PoolSettings) -> No
 
 @pytest.mark.parametrize("name", ["sts", "clustering sampled", "retrieval", "bitext"])
 def test_subsets_without_an_item_are_not_evaluated(name: str) -> None:
-    from mteblite_resources.task_lookup import description_of
+    from mteblite.tasks.task_lookup import description_of
 
     tasks = InMemory(name)
     description = description_of(TASKS[name](), source="mteb")

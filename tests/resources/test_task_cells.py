@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mteblite.pools.task_data import TaskDescription
-from mteblite_resources.mteb_tasks import MtebTasks
-from mteblite_resources.task_cells import task_data
+from mteblite.tasks.mteb_tasks import MtebTasks
+from mteblite.tasks.task_cells import task_data
 
 
 def made(kind: str, dataset: Any, subsets: list[str] | None = None, **attributes: Any) -> Any:

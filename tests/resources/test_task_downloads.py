@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mteblite_resources.mteb_tasks import MtebTasks
-from mteblite_resources.task_downloads import TaskDownloadError, load_with_retries
+from mteblite.tasks.mteb_tasks import MtebTasks
+from mteblite.tasks.task_downloads import TaskDownloadError, load_with_retries
 
 TASKS = MtebTasks(attempts=4, wait_seconds=0)
 

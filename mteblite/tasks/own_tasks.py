@@ -24,7 +24,7 @@ import pandas as pd
 
 from mteblite.pools.metric_names import check_metrics
 from mteblite.pools.task_data import TaskDescription
-from mteblite_resources.own_files import (
+from mteblite.tasks.own_files import (
     column,
     content_revision,
     find_table,
@@ -33,7 +33,7 @@ from mteblite_resources.own_files import (
     require_table,
     strings,
 )
-from mteblite_resources.own_retrieval import qrels_file, retrieval
+from mteblite.tasks.own_retrieval import qrels_file, retrieval
 
 if TYPE_CHECKING:
     from mteb.abstasks.abstask import AbsTask

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from mteblite.pools.corpus import Corpus
-from mteblite_resources.task_columns import Cell, cell_rows, require_rows, texts_of
+from mteblite.tasks.task_columns import Cell, cell_rows, require_rows, texts_of
 
 MISSING_CANDIDATES = "missing_candidates"
 """Key of a cell that holds, by query, candidates which its corpus lacks and mteb would not find."""

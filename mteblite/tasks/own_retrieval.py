@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mteblite_resources.own_files import (
+from mteblite.tasks.own_files import (
     column,
     find_table,
     number,
@@ -15,7 +15,7 @@ from mteblite_resources.own_files import (
     require_table,
     strings,
 )
-from mteblite_resources.task_retrieval import MISSING_CANDIDATES
+from mteblite.tasks.task_retrieval import MISSING_CANDIDATES
 
 
 def retrieval(self: Any) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from mteblite.pools.task_data import TaskData, TaskDescription
-from mteblite_resources import task_samples
-from mteblite_resources.task_columns import (
+from mteblite.tasks import task_samples
+from mteblite.tasks.task_columns import (
     Cell,
     cell_rows,
     column_name,
@@ -26,7 +26,7 @@ from mteblite_resources.task_columns import (
     texts_of,
     values_of,
 )
-from mteblite_resources.task_retrieval import retrieval, retrieval_protocol
+from mteblite.tasks.task_retrieval import retrieval, retrieval_protocol
 
 if TYPE_CHECKING:
     from mteb.abstasks.abstask import AbsTask

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from mteblite.task_types.clustering.pool import bootstrap_rows
-from mteblite_resources.task_columns import (
+from mteblite.tasks.task_columns import (
     Cell,
     cell_rows,
     column_name,

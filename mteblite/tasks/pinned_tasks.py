@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mteblite.pools.task_data import TaskDescription
-from mteblite_resources.mteb_tasks import MtebTasks
+from mteblite.tasks.mteb_tasks import MtebTasks
 
 if TYPE_CHECKING:
     from mteb.abstasks.abstask import AbsTask
@@ -20,7 +20,7 @@ class PinnedTasks(MtebTasks):
 
     def task(self, description: TaskDescription) -> AbsTask:
         """Return a fresh mteb task object at the description's revision, not loaded."""
-        from mteblite_resources import task_lookup
+        from mteblite.tasks import task_lookup
 
         if description.source != "mteb":
             return super().task(description)
@@ -49,7 +49,7 @@ def located(description: TaskDescription, data: Mapping[str, Path]) -> TaskDescr
     Raises:
         ValueError: own data without a folder, or a folder without the task's files.
     """
-    from mteblite_resources import own_tasks, task_lookup
+    from mteblite.tasks import own_tasks, task_lookup
 
     if description.source == "sample":
         here = task_lookup.revision_of(task_lookup.fresh_task(description.task))

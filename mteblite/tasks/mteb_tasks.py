@@ -63,7 +63,7 @@ class MtebTasks:
         Raises:
             ValueError: no such task, benchmark, split or subset; the message lists what there is.
         """
-        from mteblite_resources import own_tasks, task_lookup
+        from mteblite.tasks import own_tasks, task_lookup
 
         if path is not None:
             task_lookup.require_free_name(task)
@@ -92,7 +92,7 @@ class MtebTasks:
         Raises:
             ValueError: no such benchmark; the message names close matches.
         """
-        from mteblite_resources import task_lookup
+        from mteblite.tasks import task_lookup
 
         return [
             task_lookup.description_of(task, source="mteb")
@@ -105,7 +105,7 @@ class MtebTasks:
         Raises:
             ValueError: no such benchmark; the message names close matches.
         """
-        from mteblite_resources import task_lookup
+        from mteblite.tasks import task_lookup
 
         members = task_lookup.benchmark_members(name)
         parts, version = task_lookup.benchmark_parts(name), self.mteb_version()
@@ -128,7 +128,7 @@ class MtebTasks:
         Raises:
             ValueError: the task's data revision is no longer the one described.
         """
-        from mteblite_resources import own_tasks, task_lookup
+        from mteblite.tasks import own_tasks, task_lookup
 
         if description.source == "path":
             made = own_tasks.own_task(description)
@@ -156,7 +156,7 @@ class MtebTasks:
                 and the last error.
         """
         loaded = self.loaded_task(description)
-        from mteblite_resources.task_cells import task_data
+        from mteblite.tasks.task_cells import task_data
 
         return task_data(loaded, description)
 
@@ -167,7 +167,7 @@ class MtebTasks:
             ValueError: type or modality of the task is not supported.
             TaskDownloadError: the data could not be had.
         """
-        from mteblite_resources.task_downloads import load_with_retries
+        from mteblite.tasks.task_downloads import load_with_retries
 
         if description.task_type not in TASK_TYPES:
             raise ValueError(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mteblite.suites.resolution import FrozenTask, Resolution, task_digest
 from mteblite.suites.suite_file import SuiteFile, SuiteTask
-from mteblite_resources.mteb_tasks import MtebTasks
+from mteblite.tasks.mteb_tasks import MtebTasks
 
 
 def resolve_tasks(

@@ -1,0 +1,1 @@
+"""Tasks as data: mteb's own loading, the user's files, downloads, and what mteb draws at random."""

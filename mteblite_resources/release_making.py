@@ -14,15 +14,15 @@ from mteblite.lite_scores.joint_scores import JointRelease
 from mteblite.lite_scores.model_scores import read_release
 from mteblite.lite_scores.release import fitted_from_json
 from mteblite.pools.task_data import TaskDescription
-from mteblite.suites.task_types import task_types
-from mteblite.validation.bootstrap import bootstrap_intervals
-from mteblite_assets.lite_scores.releases.released_task import ReleasedTask, release_task
-from mteblite_assets.lite_scores.releases.selection_document import (
+from mteblite.releases.release_files import write_release
+from mteblite.releases.released_task import ReleasedTask, release_task
+from mteblite.releases.selection_document import (
     SelectionFacts,
     selection_document,
 )
-from mteblite_assets.lite_scores.releases.suite_release import SuiteRelease
-from mteblite_resources.release_files import write_release
+from mteblite.releases.suite_release import SuiteRelease
+from mteblite.suites.task_types import task_types
+from mteblite.validation.bootstrap import bootstrap_intervals
 
 if TYPE_CHECKING:
     from mteblite.suites.catalog import Suite

@@ -9,10 +9,10 @@ from pool_tasks import CAPS, TYPES, task
 from mteblite.calibrations.fitted_task import FittedTask
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData, task_kind
+from mteblite.releases.released_task import ReleasedTask, release_task
+from mteblite.releases.suite_release import SuiteRelease
 from mteblite.seeds import generator
 from mteblite.task_types.drawing import draw_pool
-from mteblite_assets.lite_scores.releases.released_task import ReleasedTask, release_task
-from mteblite_assets.lite_scores.releases.suite_release import SuiteRelease
 
 K = 7
 

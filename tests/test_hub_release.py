@@ -16,10 +16,10 @@ import pytest
 import tiny_suite
 
 from mteblite.lite_scores.observing import observe_selection
+from mteblite.releases.released_task import rebuild_pool
 from mteblite.seeds import generator
 from mteblite.suites.suite_file import SuiteModel
 from mteblite.task_types.scoring import set_statistic
-from mteblite_assets.lite_scores.releases.released_task import rebuild_pool
 
 SUITE = "parts"
 CANDIDATE = "package:wordllama-128"
@@ -118,7 +118,7 @@ def folder(home: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def release(folder: Path) -> Any:
-    from mteblite_resources.release_files import read_release
+    from mteblite.releases.release_files import read_release
 
     return read_release(folder)
 
@@ -185,8 +185,8 @@ def test_datasets_reads_every_task(folder: Path, release: Any) -> None:
 def test_mteb_runs_the_selected_items(name: str, bench: Any, encoder: Any, release: Any) -> None:
     import mteb
 
+    from mteblite.releases.released_tasks import restricted_task
     from mteblite.tasks.pinned_tasks import located
-    from mteblite_resources.released_tasks import restricted_task
 
     task = next(t for t in release.tasks if t.task == name)
     result = mteb.evaluate(

@@ -14,10 +14,10 @@ import pytest
 import tiny_suite
 import yaml
 
+from mteblite.releases.release_files import read_release
 from mteblite_resources.catalog_files import load_catalog
 from mteblite_resources.frozen_tasks import packaged_suites
 from mteblite_resources.home import Home
-from mteblite_resources.release_files import read_release
 
 ENGLISH = (
     "AmazonCounterfactualClassification", "AskUbuntuDupQuestions", "BIOSSES",

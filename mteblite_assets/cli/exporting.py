@@ -37,7 +37,7 @@ def export_suite(session: Session, suite: str, out: Path, *, as_json: bool) -> N
         ReleaseError: the folder holds something else.
         RunError: the release could not be made.
     """
-    from mteblite_resources.release_files import copy_release, read_manifest
+    from mteblite.releases.release_files import copy_release, read_manifest
 
     _require_lite_suite(session, suite)
     session.resolve(suite)

@@ -65,8 +65,8 @@ def score_from_release(
     """
     from mteblite.lite_scores.model_scores import read_release as read_joint
     from mteblite.lite_scores.model_scores import score_model
-    from mteblite_resources.release_files import read_release
-    from mteblite_resources.release_scoring import observe_release
+    from mteblite.releases.release_files import read_release
+    from mteblite.releases.release_scoring import observe_release
     from mteblite_resources.resources import default_encoders
 
     started = time.perf_counter()

@@ -9,15 +9,15 @@ import pandas as pd
 import pytest
 from releases import small_release
 
-from mteblite_assets.lite_scores.releases.markdown import fractions, points, table
-from mteblite_assets.lite_scores.releases.release_card import card
-from mteblite_assets.lite_scores.releases.released_task import items_table, label_numbers
-from mteblite_assets.lite_scores.releases.selection_sections import (
+from mteblite.releases.markdown import fractions, points, table
+from mteblite.releases.release_card import card
+from mteblite.releases.released_task import items_table, label_numbers
+from mteblite.releases.selection_sections import (
     family_lines,
     pool_rules,
     validation_section,
 )
-from mteblite_assets.lite_scores.releases.suite_release import SuiteRelease, task_folders
+from mteblite.releases.suite_release import SuiteRelease, task_folders
 
 
 @pytest.fixture(scope="module")

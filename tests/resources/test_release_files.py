@@ -18,16 +18,16 @@ from releases import data_of, small_release, whole_pool
 from mteblite.lite_scores.observing import observe_selection
 from mteblite.pools.corpus import Corpus
 from mteblite.pools.restriction import restrict
-from mteblite.suites.task_types import shares
-from mteblite_assets.lite_scores.releases.released_task import rebuild_pool
-from mteblite_assets.lite_scores.releases.suite_release import SuiteRelease
-from mteblite_resources import release_files
-from mteblite_resources.release_files import (
+from mteblite.releases import release_files
+from mteblite.releases.release_files import (
     ReleaseError,
     copy_release,
     read_release,
     write_release,
 )
+from mteblite.releases.released_task import rebuild_pool
+from mteblite.releases.suite_release import SuiteRelease
+from mteblite.suites.task_types import shares
 
 
 @pytest.fixture(scope="module")

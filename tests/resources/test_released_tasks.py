@@ -14,16 +14,16 @@ from mteblite.calibrations.fitted_task import FittedTask
 from mteblite.lite_scores.observing import observe_selection
 from mteblite.pools.pool import Pool, PoolSettings
 from mteblite.pools.task_data import TaskDescription, task_kind
-from mteblite.seeds import generator
-from mteblite.task_types.drawing import draw_pool
-from mteblite.task_types.scoring import score_pool, set_statistic
-from mteblite.tasks.pinned_tasks import PinnedTasks
-from mteblite_assets.lite_scores.releases.released_task import (
+from mteblite.releases.released_task import (
     ReleasedTask,
     rebuild_pool,
     release_task,
 )
-from mteblite_resources.released_tasks import restricted_task
+from mteblite.releases.released_tasks import restricted_task
+from mteblite.seeds import generator
+from mteblite.task_types.drawing import draw_pool
+from mteblite.task_types.scoring import score_pool, set_statistic
+from mteblite.tasks.pinned_tasks import PinnedTasks
 
 WHOLE = PoolSettings(max_items=None, bm25_top=None, max_relevant=None, random_documents=None)
 CAPPED = PoolSettings(max_items=30, bm25_top=8, max_relevant=2, random_documents=12)

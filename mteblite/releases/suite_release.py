@@ -18,8 +18,8 @@ import pandas as pd
 
 from mteblite.lite_scores.release import release_json
 from mteblite.pools.task_data import task_kind
+from mteblite.releases.released_task import ReleasedTask
 from mteblite.suites.task_types import TaskTypes
-from mteblite_assets.lite_scores.releases.released_task import ReleasedTask
 
 FORMAT = 1
 """Raised when a release of this version cannot be read by earlier ones."""

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mteblite.pools.task_data import TaskDescription
+from mteblite.releases.release_files import read_release
+from mteblite.releases.released_task import ReleasedTask, rebuild_pool
 from mteblite.tasks.pinned_tasks import PinnedTasks, check_data_names, located
-from mteblite_assets.lite_scores.releases.released_task import ReleasedTask, rebuild_pool
-from mteblite_resources.release_files import read_release
 
 if TYPE_CHECKING:
     from mteb.abstasks.abstask import AbsTask
@@ -82,8 +82,8 @@ def cut_to_selection(task: Any, description: TaskDescription, released: Released
     Raises:
         ValueError: the data no longer hold an item or a text of the selection.
     """
+    from mteblite.releases.released_cuts import CUTS
     from mteblite.tasks.task_cells import task_data
-    from mteblite_resources.released_cuts import CUTS
 
     # Reading draws mteb's samples; the evaluation must find its generators untouched.
     state = copy.deepcopy((task.rng_state, task.np_rng))

@@ -21,9 +21,9 @@ import pandas as pd
 
 from mteblite.lite_scores.release import release_json
 from mteblite.pools.pool import Pool
-from mteblite_assets.lite_scores.releases.release_card import card
-from mteblite_assets.lite_scores.releases.released_task import ReleasedTask, items_table
-from mteblite_assets.lite_scores.releases.suite_release import SuiteRelease, task_folders
+from mteblite.releases.release_card import card
+from mteblite.releases.released_task import ReleasedTask, items_table
+from mteblite.releases.suite_release import SuiteRelease, task_folders
 
 MANIFEST = "release.json"
 CHECKSUMS = "checksums.sha256"
@@ -95,7 +95,7 @@ def read_release(folder: Path) -> SuiteRelease:
     Raises:
         ReleaseError: no release, a format that this version does not know, a damaged file.
     """
-    from mteblite_resources.release_reading import release_of
+    from mteblite.releases.release_reading import release_of
 
     manifest = read_manifest(folder)
     check_files(folder)
@@ -108,7 +108,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     Raises:
         ReleaseError: there is none, or it is of another format.
     """
-    from mteblite_assets.lite_scores.releases.suite_release import FORMAT
+    from mteblite.releases.suite_release import FORMAT
 
     if not folder.is_dir():
         raise ReleaseError(f"no folder {folder}: expected one that `mteblite export` wrote")

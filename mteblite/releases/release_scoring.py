@@ -13,10 +13,10 @@ import numpy as np
 
 from mteblite.lite_scores.observing import observe_selection
 from mteblite.models.encoders import EncodingSettings
+from mteblite.releases.released_task import ReleasedTask, rebuild_pool
+from mteblite.releases.suite_release import SuiteRelease
 from mteblite.suites.suite_file import SuiteModel
 from mteblite.tasks.pinned_tasks import PinnedTasks, check_data_names, located
-from mteblite_assets.lite_scores.releases.released_task import ReleasedTask, rebuild_pool
-from mteblite_assets.lite_scores.releases.suite_release import SuiteRelease
 from mteblite_resources.home import Home
 from mteblite_resources.workbench import Workbench
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from mteblite_assets.lite_scores.releases.markdown import fractions, points, table
+from mteblite.releases.markdown import fractions, points, table
 
 OUTCOMES = {
     "Retrieval": "the task's main metric on the query (nDCG@10 unless section 1 names another)",

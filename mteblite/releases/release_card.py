@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import yaml
 
-from mteblite_assets.lite_scores.releases.markdown import table
-from mteblite_assets.lite_scores.releases.suite_release import SuiteRelease
+from mteblite.releases.markdown import table
+from mteblite.releases.suite_release import SuiteRelease
 
 SPLIT = "selected"
 TABLES = ("calibrations", "intervals")
@@ -34,7 +34,7 @@ mteblite score MODEL --release FOLDER
 Or run the selected items as plain mteb tasks; these scores are of the items, not yet predictions:
 ```python
 import mteb
-from mteblite_resources.released_tasks import released_tasks
+from mteblite.releases.released_tasks import released_tasks
 
 mteb.evaluate(mteb.get_model("MODEL"), released_tasks("FOLDER"))
 ```

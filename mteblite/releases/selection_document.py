@@ -13,9 +13,9 @@ from typing import Any
 
 import pandas as pd
 
-from mteblite_assets.lite_scores.releases.markdown import fractions, points, table
-from mteblite_assets.lite_scores.releases.released_task import ReleasedTask
-from mteblite_assets.lite_scores.releases.selection_sections import (
+from mteblite.releases.markdown import fractions, points, table
+from mteblite.releases.released_task import ReleasedTask
+from mteblite.releases.selection_sections import (
     OUTCOMES,
     family_lines,
     pool_rules,

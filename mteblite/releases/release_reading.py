@@ -10,8 +10,8 @@ import pandas as pd
 from mteblite.lite_scores.release import fitted_from_json
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskDescription
-from mteblite_assets.lite_scores.releases.released_task import ReleasedTask
-from mteblite_assets.lite_scores.releases.suite_release import SuiteRelease, task_folders
+from mteblite.releases.released_task import ReleasedTask
+from mteblite.releases.suite_release import SuiteRelease, task_folders
 
 DESCRIBED = {"splits", "hf_subsets", "metrics"}
 

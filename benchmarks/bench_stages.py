@@ -149,7 +149,7 @@ def _encoder(model: str, folder: Path) -> Any:
 
 def _hub(cache: Path) -> Any:
     """The hub stand-in of the tests; the environment must be set before mteb is imported."""
-    path = REPOSITORY / "tests" / "hub.py"
+    path = REPOSITORY / "tests" / "support" / "hub.py"
     spec = importlib.util.spec_from_file_location("benchmark_hub", path)
     if spec is None or spec.loader is None:
         raise FileNotFoundError(path)

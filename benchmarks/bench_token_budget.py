@@ -1,7 +1,7 @@
 """Do items chosen by gain per token predict better than as many for the same tokens?
 
-Per-item tasks of the simulated zoo (`tests/simulator.py`), whose items get lengths that spread as
-lognormal and have nothing to do with how much they tell. Every family is held out in turn, once
+Per-item tasks of the simulated zoo (`tests/support/simulator.py`), whose items get lengths that
+spread as lognormal and have nothing to do with how much they tell. Every family is held out in turn, once
 with K items per task whatever they cost (`budget`), once for the tokens of K average items
 (`tokens`). Both pay the same tokens on average; `spent` says how many, as a share of the budget.
 
@@ -21,7 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(REPOSITORY / "tests"))
 
-import simulator
+from support import simulator
 
 from mteblite.calibrations.fitted_task import fit_task
 from mteblite.calibrations.variant import Variant

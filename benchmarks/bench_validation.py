@@ -1,8 +1,8 @@
 """How good are the presets? Nested validation on a simulated zoo over real full scores.
 
 Both presets run through the same harness on 45 reference models of 33 families and the 41 tasks of
-MTEB(eng, v2), at the text budget of a uniform K. `tests/simulator.py` says what is real and what is
-simulated: full scores are official, outcomes drawn; set statistics are weighted means with the
+MTEB(eng, v2), at the text budget of a uniform K. `tests/support/simulator.py` says what is real and
+what is simulated: full scores are official, outcomes drawn; set statistics are weighted means with the
 noise of the official metrics (preset `seed`) or of the surrogates (preset `best`, which uses them).
 
     python benchmarks/bench_validation.py --k 20 --items 1000 --repetitions 5
@@ -27,7 +27,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(REPOSITORY / "tests"))
 
-import simulator
+from support import simulator
 
 from mteblite.calibrations.variant import Variant
 from mteblite.seeds import generator

@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from support import hub as hub_stand_in
+
+pytest_plugins = ["support.fixtures"]
 
 
-def _beside(name: str) -> ModuleType:
-    # By path: a package `tests` of some installed distribution would hide this folder by name.
-    spec = importlib.util.spec_from_file_location(
-        f"mteblite_tests_{name}", Path(__file__).with_name(f"{name}.py")
-    )
-    if spec is None or spec.loader is None:
-        raise ImportError(f"tests/{name}.py is missing")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module.__name__] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-HUB = _beside("hub")
 CACHE = Path(tempfile.mkdtemp(prefix="mteblite-tests-"))
-PORT = HUB.free_port()
+PORT = hub_stand_in.free_port()
 
 # Read by huggingface_hub, datasets and mteb when they are imported, hence set here, before any
 # test module is. Nothing answers at the address until a test asks for the `hub` fixture.
@@ -57,13 +43,13 @@ def pytest_unconfigure() -> None:
 
 @pytest.fixture(scope="session")
 def hub() -> Iterator[Any]:
-    """The hub stand-in (tests/hub.py `HubStandIn`), serving; skips where ../shared is absent.
+    """The hub stand-in (`support.hub.HubStandIn`), serving; skips where ../shared is absent.
 
     For a process of its own, this process's environment has the right HF_ENDPOINT and HF_HOME.
     """
-    if not HUB.HUB_DATA.is_dir():
-        pytest.skip(HUB.ABSENT)
-    stand_in = HUB.HubStandIn(PORT, CACHE / "hf")
+    if not hub_stand_in.HUB_DATA.is_dir():
+        pytest.skip(hub_stand_in.ABSENT)
+    stand_in = hub_stand_in.HubStandIn(PORT, CACHE / "hf")
     stand_in.start()
     yield stand_in
     stand_in.stop()
@@ -72,12 +58,14 @@ def hub() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The shared folder beside the repository; skips where it is absent."""
-    if not HUB.SHARED.is_dir():
-        pytest.skip(HUB.ABSENT)
-    return Path(HUB.SHARED)
+    if not hub_stand_in.SHARED.is_dir():
+        pytest.skip(hub_stand_in.ABSENT)
+    return Path(hub_stand_in.SHARED)
 
 
 @pytest.fixture(scope="session")
 def evaluate_noting() -> Callable[[Any], tuple[list[list[str]], Any]]:
     """Runs mteb on a task object; gives the texts of each encode call and the task result."""
-    return _beside("noting_encoder").evaluate_noting
+    from support.noting_encoder import evaluate_noting
+
+    return evaluate_noting

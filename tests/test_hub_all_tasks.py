@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiny_suite
 import yaml
-from hub_tasks import TASKS
+from support import tiny_suite
+from support.hub_tasks import TASKS
 
 MODELS = ("package:wordllama-256", "package:wordllama-64", "package:glove-50d")
 RANDOM = "mteb/baseline-random-encoder"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hub_tasks import TASKS
+from support.hub_tasks import TASKS
 
 from mteblite.pools.pool import Pool, PoolSettings
 from mteblite.pools.restriction import restrict

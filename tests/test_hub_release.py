@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import tiny_suite
+from support import tiny_suite
 
 from mteblite.lite_scores.observing import observe_selection
 from mteblite.releases.released_task import rebuild_pool

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiny_suite
+from support import tiny_suite
 
 from mteblite_assets.graph.stages import STAGE_NAMES
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiny_suite
 import yaml
+from support import tiny_suite
 
 from mteblite.releases.release_files import read_release
 from mteblite_resources.catalog_files import load_catalog

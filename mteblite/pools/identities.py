@@ -2,7 +2,7 @@
 
 Item ids are hashes of what an item is (or ids of the data set), so data in another order, or
 downloaded elsewhere, hold the same items. What each type's identity is made of is what its
-`draw_pool` takes; `tests/pools/test_identities.py` holds the two together.
+`draw_pool` takes; `tests/library/pools/test_identities.py` holds the two together.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What a suite is: its file, its tasks and models, its headline, and what mteb says of its tasks."""
+"""What a suite is: its file, tasks, models and headline, and what mteb says of its tasks."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from official_world import MODEL, REVISION, Official, new_result, put, subsets
+from support.official_world import MODEL, REVISION, Official, new_result, put, subsets
 
 
 @pytest.fixture

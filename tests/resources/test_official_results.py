@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from official_world import MODEL, REVISION, Official, new_result, put, subsets
+from support.official_world import MODEL, REVISION, Official, new_result, put, subsets
 
 from mteblite.lite_scores.aggregation import aggregate
 from mteblite.pools.task_data import TaskDescription

@@ -1,0 +1,165 @@
+"""One model's scores through each kind of release: missing tasks, flags, means that fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.zoo import make_models, make_task, mean_statistic
+
+from mteblite.calibrations.fitted_task import fit_task
+from mteblite.calibrations.variant import Variant
+from mteblite.lite_scores.intervals import interval_half_widths, with_reference_range
+from mteblite.lite_scores.joint_fitting import fit_release
+from mteblite.lite_scores.model_scores import read_release, score_model
+from mteblite.validation.conformal import check_level, families_needed
+from mteblite.validation.lomo import Settings, predict_held_out
+from mteblite.validation.public_scores import gather_public_scores
+
+FAMILIES = make_models(14, siblings=2)
+TYPES = {"A": "Retrieval", "B": "Retrieval", "C": "STS"}
+COUNTS = dict.fromkeys(TYPES, 12)
+
+
+@pytest.fixture(scope="module")
+def evidences():
+    return [make_task(t, kind, families=FAMILIES, n_items=80) for t, kind in TYPES.items()]
+
+
+class Suite:
+    """A released suite of one calibration."""
+
+    def __init__(self, evidences, calibration):
+        variant = Variant("strat_difficulty", "mean", "strat_difficulty", calibration)
+        self.evidences = evidences
+        self.fitted = [fit_task(e, variant, 12, (0,), statistic=mean_statistic) for e in evidences]
+        held_out = predict_held_out(
+            evidences, [variant], COUNTS, "family_lomo", 0, statistic=mean_statistic
+        )
+        widths = interval_half_widths(held_out, TYPES, str(variant))
+        self.widths = with_reference_range(widths, full_scores(evidences), TYPES)
+        settings = Settings(COUNTS, 0, statistic=mean_statistic)
+        self.release = None
+        if calibration in ("blup", "macro"):
+            tasks, text = fit_release(evidences, variant, settings, COUNTS)
+            assert tasks == ("A", "B", "C")
+            self.release = read_release(text)
+
+    def score(self, observed):
+        return score_model(self.fitted, observed, self.widths, self.release)
+
+    def observed(self, place, value=None):
+        found = {}
+        for evidence, task in zip(self.evidences, self.fitted, strict=True):
+            rows = [int(i[1:]) for i in task.selection["item_id"]]
+            seen = evidence.outcomes if evidence.kind == "per_item" else evidence.observations
+            own = np.asarray(seen[place])[rows]
+            found[task.task] = own if value is None else np.full_like(own, value)
+        return found
+
+
+def full_scores(evidences):
+    import pandas as pd
+
+    return pd.concat(
+        [
+            pd.DataFrame({"model": list(e.models), "task": e.task, "main_score": e.full_scores})
+            for e in evidences
+        ]
+    )
+
+
+@pytest.fixture(scope="module", params=["linear", "crossfit", "macro", "blup"])
+def suite(request, evidences):
+    return Suite(evidences, request.param)
+
+
+def test_means_are_those_of_the_tasks_and_intervals_hold_them(suite, evidences):
+    truth = np.array([e.full_scores[4] for e in evidences])
+    found = suite.score(suite.observed(4))
+    tasks = found.tasks.set_index("task")
+    assert found.suite["mean"] == pytest.approx(tasks["predicted"].mean())
+    macro = (tasks.loc[["A", "B"], "predicted"].mean() + tasks.loc["C", "predicted"]) / 2
+    assert found.suite["macro_mean"] == pytest.approx(macro)
+    assert found.suite["macro_lower"] < macro < found.suite["macro_upper"]
+    assert tasks["predicted"].to_numpy() == pytest.approx(truth, abs=0.2)
+    assert tasks["observed"].all()
+    assert (found.types["lower"] < found.types["predicted"]).all()
+    assert set(found.tasks["interval_method"]) == {"conformal_family"}
+    assert not found.suite["out_of_range"]
+
+
+def test_a_model_beyond_all_others_is_flagged_on_every_level(suite):
+    found = suite.score(suite.observed(0, 1.0))
+    assert found.tasks["out_of_range"].all()
+    assert found.types["out_of_range"].all()
+    assert found.suite["out_of_range"] is True
+
+
+def test_a_joint_release_predicts_a_task_that_was_not_scored(evidences):
+    suite = Suite(evidences, "blup")
+    observed = suite.observed(4)
+    whole = suite.score(observed)
+    del observed["B"]
+    found = suite.score(observed)
+    tasks = found.tasks.set_index("task")
+    assert tasks["observed"].tolist() == [True, False, True]
+    assert tasks["n_items"].tolist() == [12, 0, 12]
+    assert np.isnan(tasks.loc["B", "raw"])
+    wide = tasks["upper"] - tasks["lower"]
+    assert wide["B"] > (whole.tasks.set_index("task").eval("upper - lower"))["B"]
+    assert np.isfinite(found.suite["macro_mean"])
+    with pytest.raises(ValueError, match="none of the suite's tasks has an estimate"):
+        suite.score({})
+
+
+def test_without_a_joint_release_a_missing_task_leaves_means_unknown(evidences):
+    for calibration in ("linear", "macro"):
+        suite = Suite(evidences, calibration)
+        observed = suite.observed(4)
+        del observed["B"]
+        found = suite.score(observed)
+        assert found.tasks["task"].tolist() == ["A", "C"]
+        assert np.isnan(found.suite["macro_mean"])
+        assert found.suite["out_of_range"] is False
+
+
+# --- levels ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("level", "needed"), [(0.5, 1), (0.8, 4), (0.9, 9), (0.95, 19)])
+def test_a_level_needs_its_families(level, needed):
+    assert families_needed(level) == needed
+    check_level(level, needed)
+    with pytest.raises(ValueError, match=f"at least {needed} families, there are {needed - 1}"):
+        check_level(level, needed - 1)
+
+
+def test_a_level_that_is_refused_says_what_is_allowed():
+    with pytest.raises(ValueError, match=r"ask for at most 0\.75"):
+        check_level(0.9, 3)
+
+
+# --- public scores ---------------------------------------------------------------------------
+
+
+def test_public_scores_are_of_models_without_outcomes():
+    import pandas as pd
+
+    tasks = pd.DataFrame({"task": ["A", "B"], "pool_task": ["A/1", "B/1"]})
+    members = pd.DataFrame({"model": ["m", "pruned", "bare"], "family": ["f", "f", "g"]})
+    rows = [("A/1", "m", 0.5), ("A/1", "pruned", 0.6), ("B/1", "pruned", 0.7), ("B/1", "bare", 0.2),
+            ("A/1", "of another suite", 0.9)]  # fmt: skip
+    scores = pd.DataFrame(rows, columns=["pool_task", "model", "main_score"])
+    found = gather_public_scores(tasks, members, scores, {"m"})
+    assert found is not None
+    table = found.table.set_index("model")
+    assert sorted(table.index) == ["bare", "pruned"]
+    assert table.loc["pruned", ["family", "A", "B"]].tolist() == ["f", 0.6, 0.7]
+    official = pd.DataFrame(
+        [("m", "f", "A", 0.1), ("new", "h", "A", 0.3), ("new", "h", "Z", 0.4)],
+        columns=["model", "family", "task", "main_score"],
+    )
+    more = gather_public_scores(tasks, members, scores, {"m"}, official)
+    assert more is not None
+    assert set(more.table["model"]) == {"bare", "pruned", "new"}
+    assert gather_public_scores(tasks, members, scores, set(members["model"])) is None

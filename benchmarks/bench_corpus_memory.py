@@ -23,7 +23,7 @@ def main() -> None:
     """Draw one pool and report the peak."""
     asked = arguments(__doc__ or "", documents=1_000_000, queries=1000, library="mteblite")
     from mteblite.pools.corpus import Corpus
-    from mteblite.pools.pool import PoolSettings
+    from mteblite.suites.pool_settings import PoolSettings
     from mteblite.task_types.retrieval import pool as retrieval
 
     questions = zipf_texts.queries(asked.queries)
@@ -50,7 +50,8 @@ def main() -> None:
 
 
 def _task(corpus: Any, questions: list[str]) -> Any:
-    from mteblite.pools.task_data import TaskData, TaskDescription
+    from mteblite.pools.task_data import TaskData
+    from mteblite.suites.task_description import TaskDescription
 
     names = [f"q{number}" for number in range(len(questions))]
     relevant = [corpus.ids[n * 997 % len(corpus)] for n in range(len(names))]

@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def _rows(task: Any, asked: Any, folder: Path) -> list[dict[str, Any]]:
-    from mteblite.pools.pool import PoolSettings
+    from mteblite.suites.pool_settings import PoolSettings
     from mteblite.tasks.mteb_tasks import MtebTasks
 
     source = MtebTasks()

@@ -9,7 +9,7 @@ def short_texts(number: int) -> list[str]:
     """Return distinct texts of the sample tasks, mostly one sentence, the tasks mixed."""
     import numpy as np
 
-    from mteblite.pools.pool import PoolSettings
+    from mteblite.suites.pool_settings import PoolSettings
     from mteblite.task_types.drawing import draw_pool
     from mteblite.tasks.mteb_tasks import MtebTasks
 

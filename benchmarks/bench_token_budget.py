@@ -1,9 +1,10 @@
 """Do items chosen by gain per token predict better than as many for the same tokens?
 
 Per-item tasks of the simulated zoo (`tests/support/simulator.py`), whose items get lengths that
-spread as lognormal and have nothing to do with how much they tell. Every family is held out in turn, once
-with K items per task whatever they cost (`budget`), once for the tokens of K average items
-(`tokens`). Both pay the same tokens on average; `spent` says how many, as a share of the budget.
+spread as lognormal and have nothing to do with how much they tell. Every family is held out in
+turn, once with K items per task whatever they cost (`budget`), once for the tokens of K average
+items (`tokens`). Both pay the same tokens on average; `spent` says how many, as a share of the
+budget.
 
     python benchmarks/bench_token_budget.py --k 20 --items 400 --repetitions 3
 """

@@ -2,8 +2,9 @@
 
 Both presets run through the same harness on 45 reference models of 33 families and the 41 tasks of
 MTEB(eng, v2), at the text budget of a uniform K. `tests/support/simulator.py` says what is real and
-what is simulated: full scores are official, outcomes drawn; set statistics are weighted means with the
-noise of the official metrics (preset `seed`) or of the surrogates (preset `best`, which uses them).
+what is simulated: full scores are official, outcomes drawn; set statistics are weighted means with
+the noise of the official metrics (preset `seed`) or of the surrogates (preset `best`, which uses
+them).
 
     python benchmarks/bench_validation.py --k 20 --items 1000 --repetitions 5
 

@@ -17,9 +17,9 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 
-from mteblite.pools.task_data import TaskDescription
 from mteblite.reference_scores.public_models import full_scores_of
 from mteblite.reference_scores.registry_facts import RegistryFacts
+from mteblite.suites.task_description import TaskDescription
 from mteblite_resources import official_folder, official_table
 from mteblite_resources.mteb_registry import registry_facts
 from mteblite_resources.quarantine import rebuild_quarantine, refresh_quarantine

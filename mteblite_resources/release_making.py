@@ -13,7 +13,6 @@ import pandas as pd
 from mteblite.lite_scores.joint_scores import JointRelease
 from mteblite.lite_scores.model_scores import read_release
 from mteblite.lite_scores.release import fitted_from_json
-from mteblite.pools.task_data import TaskDescription
 from mteblite.releases.release_files import write_release
 from mteblite.releases.released_task import ReleasedTask, release_task
 from mteblite.releases.selection_document import (
@@ -21,6 +20,7 @@ from mteblite.releases.selection_document import (
     selection_document,
 )
 from mteblite.releases.suite_release import SuiteRelease
+from mteblite.suites.task_description import TaskDescription
 from mteblite.suites.task_types import task_types
 from mteblite.validation.bootstrap import bootstrap_intervals
 

@@ -20,10 +20,10 @@ from mteblite.models.encoders import EncodingSettings, open_encoder
 from mteblite.models.model_identity import ModelIdentity, identify
 from mteblite.models.model_spec import ModelSpec
 from mteblite.pools.pool import Pool
-from mteblite.pools.task_data import TaskDescription
 from mteblite.suites.catalog import Catalog, Suite, TaskEntry
 from mteblite.suites.resolution import Difference, Resolution, differences
 from mteblite.suites.suite_file import SuiteModel
+from mteblite.suites.task_description import TaskDescription
 from mteblite.tasks.mteb_tasks import MtebTasks
 from mteblite.tasks.resolving import resolve_tasks
 from mteblite.vectors.store import VectorStore

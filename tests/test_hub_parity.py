@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from support.hub_tasks import TASKS
 
-from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.pool import Pool
 from mteblite.pools.restriction import restrict
+from mteblite.suites.pool_settings import PoolSettings
 from mteblite.suites.suite_file import SuiteModel
 from mteblite.task_types.drawing import draw_pool
 from mteblite.task_types.scoring import score_pool

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from mteblite.pools.items import plain
-from mteblite.pools.pool import ITEM_COLUMNS, Pool, PoolSettings
+from mteblite.pools.pool import ITEM_COLUMNS, Pool
 from mteblite.pools.task_data import TaskData
+from mteblite.suites.pool_settings import PoolSettings
 
 TEXT_COLUMNS = ["text", "prompt_type"]
 

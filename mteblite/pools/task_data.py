@@ -1,8 +1,7 @@
 """A task's data as plain frames, free of mteb: what pools are drawn from.
 
-`TaskDescription` is what a suite file's task resolves to; `TaskData` is that task loaded. Both
-come from a `TaskSource` (mteb's own loading code, the sample tasks or a user's files), so pool
-drawing never sees mteb.
+They come from mteb's own loading code, the sample tasks or a user's files, so pool drawing never
+sees mteb.
 """
 
 from __future__ import annotations
@@ -10,51 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-TASK_TYPES = (
-    "Retrieval",
-    "Reranking",
-    "Classification",
-    "PairClassification",
-    "STS",
-    "Clustering",
-    "Summarization",
-    "BitextMining",
-)
-
-SET_METRIC_TYPES = frozenset({"STS", "PairClassification", "Clustering"})
-"""Types whose score is a statistic of a set of items, not the mean of item outcomes."""
-
-
-def task_kind(task_type: str) -> str:
-    """Return `set_metric` or `per_item` for a task type."""
-    return "set_metric" if task_type in SET_METRIC_TYPES else "per_item"
-
-
-@dataclass(frozen=True)
-class TaskDescription:
-    """What a task is, as mteb (or the user's file) defines it.
-
-    Attributes:
-        task: mteb's task name, or the user's own.
-        task_type: mteb's type, e.g. `STS`; may be one that mteblite does not support.
-        main_metric: name of the main score, e.g. `ndcg_at_10`, `cosine_spearman`.
-        splits: evaluation splits, in mteb's order; the task score is the mean over cells.
-        hf_subsets: subsets, in mteb's order.
-        dataset_revision: revision of the data set that mteb pins ("" for a user's own files).
-        source: `mteb`, `sample` or `path`.
-        path: folder of a user's own data, else None.
-        metrics: extra metrics that the suite file asks for.
-    """
-
-    task: str
-    task_type: str
-    main_metric: str
-    splits: tuple[str, ...]
-    hf_subsets: tuple[str, ...]
-    dataset_revision: str = ""
-    source: str = "mteb"
-    path: str | None = None
-    metrics: tuple[str, ...] = ()
+from mteblite.suites.task_description import TaskDescription
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mteblite.pools.items import split_evenly
-from mteblite.pools.pool import PoolSettings
-from mteblite.pools.task_data import TaskDescription
+from mteblite.suites.pool_settings import PoolSettings
+from mteblite.suites.task_description import TaskDescription
 
 CHARACTERS_PER_TOKEN = 4.0
 """Of English in WordPiece and of Arabic in XLM-R's vocabulary alike, within a fifth."""

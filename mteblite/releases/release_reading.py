@@ -9,9 +9,9 @@ import pandas as pd
 
 from mteblite.lite_scores.release import fitted_from_json
 from mteblite.pools.pool import Pool
-from mteblite.pools.task_data import TaskDescription
 from mteblite.releases.released_task import ReleasedTask
 from mteblite.releases.suite_release import SuiteRelease, task_folders
+from mteblite.suites.task_description import TaskDescription
 
 DESCRIBED = {"splits", "hf_subsets", "metrics"}
 

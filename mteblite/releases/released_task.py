@@ -17,8 +17,9 @@ from mteblite.calibrations.fitted_task import FittedTask
 from mteblite.pools.identities import item_rows, texts_of
 from mteblite.pools.pool import Pool
 from mteblite.pools.restriction import restrict
-from mteblite.pools.task_data import TaskData, TaskDescription
+from mteblite.pools.task_data import TaskData
 from mteblite.pools.text_hashes import hashes_by_item, with_texts, without_texts
+from mteblite.suites.task_description import TaskDescription
 from mteblite.task_types.clustering.pool import LEVEL_SEPARATOR
 
 LABELLED = frozenset({"Classification", "Clustering"})

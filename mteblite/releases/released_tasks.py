@@ -17,9 +17,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mteblite.pools.task_data import TaskDescription
 from mteblite.releases.release_files import read_release
 from mteblite.releases.released_task import ReleasedTask, rebuild_pool
+from mteblite.suites.task_description import TaskDescription
 from mteblite.tasks.pinned_tasks import PinnedTasks, check_data_names, located
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from typing import Any
 import pandas as pd
 
 from mteblite.lite_scores.release import release_json
-from mteblite.pools.task_data import task_kind
 from mteblite.releases.released_task import ReleasedTask
+from mteblite.suites.task_description import task_kind
 from mteblite.suites.task_types import TaskTypes
 
 FORMAT = 1

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from mteblite.pools.pool import PoolSettings
-from mteblite.pools.task_data import TaskDescription, task_kind
+from mteblite.suites.pool_settings import PoolSettings
 from mteblite.suites.resolution import FrozenTask, LeftOut, Resolution
 from mteblite.suites.suite_file import SuiteFile, SuiteFileError, SuiteModel, SuiteTask
+from mteblite.suites.task_description import TaskDescription, task_kind
 
 
 @dataclass(frozen=True)

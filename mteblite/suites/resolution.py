@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from mteblite.pools.task_data import TaskDescription
 from mteblite.suites.suite_file import SuiteTask
+from mteblite.suites.task_description import TaskDescription
 
 FORMAT = 2
 COMPARED = ("task_type", "main_metric", "splits", "hf_subsets", "dataset_revision")

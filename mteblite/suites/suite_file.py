@@ -10,7 +10,6 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
-from mteblite.pools.task_data import TASK_TYPES
 from mteblite.suites.method_keys import (
     MethodKeys,
     PerItem,
@@ -18,6 +17,7 @@ from mteblite.suites.method_keys import (
     Strict,
     ValidationKeys,
 )
+from mteblite.suites.task_description import TASK_TYPES
 
 OWN_DATA_TYPES = (
     "Retrieval",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 
 from mteblite.pools.metric_names import check_metrics
-from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
+from mteblite.suites.pool_settings import PoolSettings
 
 MODULES = {
     "Retrieval": "retrieval.pool",

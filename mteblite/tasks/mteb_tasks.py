@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mteblite.pools.metric_names import check_metrics
-from mteblite.pools.task_data import TASK_TYPES, TaskData, TaskDescription
+from mteblite.pools.task_data import TaskData
 from mteblite.suites.resolution import FrozenTask, LeftOut, Resolution
+from mteblite.suites.task_description import TASK_TYPES, TaskDescription
 
 if TYPE_CHECKING:
     from mteb.abstasks.abstask import AbsTask

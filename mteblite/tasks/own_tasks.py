@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from mteblite.pools.metric_names import check_metrics
-from mteblite.pools.task_data import TaskDescription
+from mteblite.suites.task_description import TaskDescription
 from mteblite.tasks.own_files import (
     column,
     content_revision,

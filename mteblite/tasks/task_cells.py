@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mteblite.pools.task_data import TaskData, TaskDescription
+from mteblite.pools.task_data import TaskData
+from mteblite.suites.task_description import TaskDescription
 from mteblite.tasks import task_samples
 from mteblite.tasks.task_columns import (
     Cell,

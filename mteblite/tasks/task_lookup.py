@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from mteblite.pools.task_data import TASK_TYPES, TaskDescription
 from mteblite.sample.tasks.registry import SAMPLE_TASKS, sample_task
+from mteblite.suites.task_description import TASK_TYPES, TaskDescription
 
 if TYPE_CHECKING:
     from mteb.abstasks.abstask import AbsTask

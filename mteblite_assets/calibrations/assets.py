@@ -10,7 +10,7 @@ from mteblite.calibrations.fitted_task import calibrate_variant
 from mteblite.calibrations.levels import CROSS_FITTED, JOINT
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.fitting import fit_from_tables
-from mteblite.pools.task_data import task_kind
+from mteblite.suites.task_description import task_kind
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work

@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from mteblite.pools.task_data import TASK_TYPES
 from mteblite.suites.catalog import Suite, suite_task_row
 from mteblite.suites.resolution import description_to_json
+from mteblite.suites.task_description import TASK_TYPES
 from mteblite_assets.graph.content import content_version
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain

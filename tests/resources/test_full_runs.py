@@ -14,7 +14,7 @@ from mteblite.models.encoders import open_encoder
 from mteblite.models.model_identity import identify
 from mteblite.models.model_spec import ModelSpec
 from mteblite.models.stored_encoder import StoredEncoder
-from mteblite.pools.task_data import TaskDescription
+from mteblite.suites.task_description import TaskDescription
 from mteblite.vectors.store import VectorStore
 from mteblite_resources.full_runs import run_full
 from mteblite_resources.results_source import read_full_score

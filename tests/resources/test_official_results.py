@@ -11,9 +11,9 @@ import pytest
 from support.official_world import MODEL, REVISION, Official, new_result, put, subsets
 
 from mteblite.lite_scores.aggregation import aggregate
-from mteblite.pools.task_data import TaskDescription
 from mteblite.reference_scores.public_models import public_table, usable
 from mteblite.reference_scores.registry_facts import RegistryFacts
+from mteblite.suites.task_description import TaskDescription
 from mteblite_resources import official_folder
 from mteblite_resources.home import Home
 from mteblite_resources.results_source import official_lookup

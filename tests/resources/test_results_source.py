@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from mteblite.pools.task_data import TaskDescription
 from mteblite.reference_scores.registry_facts import RegistryFacts
+from mteblite.suites.task_description import TaskDescription
 from mteblite_resources.home import Home
 from mteblite_resources.results_source import (
     FullScore,

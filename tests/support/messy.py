@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mteblite.outcomes.pool_score import PoolScore
 from mteblite.pools.corpus import Corpus
-from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.pool import Pool
 from mteblite.pools.restriction import restrict
 from mteblite.pools.task_data import TaskData
+from mteblite.suites.pool_settings import PoolSettings
 from mteblite.task_types.drawing import draw_pool
-from mteblite.task_types.scoring import PoolScore, score_pool
+from mteblite.task_types.scoring import score_pool
 from support.pool_tasks import CAPS, vectors_of
 
 

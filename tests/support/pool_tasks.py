@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 
 from mteblite.pools.corpus import Corpus
-from mteblite.pools.pool import Pool, PoolSettings
-from mteblite.pools.task_data import TaskData, TaskDescription
+from mteblite.pools.pool import Pool
+from mteblite.pools.task_data import TaskData
+from mteblite.suites.pool_settings import PoolSettings
+from mteblite.suites.task_description import TaskDescription
 
 WORDS = [f"word{i}" for i in range(80)]
 CAPS = PoolSettings(max_items=24, bm25_top=5, max_relevant=2, random_documents=25)

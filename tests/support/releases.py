@@ -7,10 +7,11 @@ import pandas as pd
 
 from mteblite.calibrations.fitted_task import FittedTask
 from mteblite.pools.pool import Pool
-from mteblite.pools.task_data import TaskData, task_kind
+from mteblite.pools.task_data import TaskData
 from mteblite.releases.released_task import ReleasedTask, release_task
 from mteblite.releases.suite_release import SuiteRelease
 from mteblite.seeds import generator
+from mteblite.suites.task_description import task_kind
 from mteblite.task_types.drawing import draw_pool
 from support.pool_tasks import CAPS, TYPES, task
 

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from mteblite.outcomes.cells import align, cells_of, mean_of_cells
+from mteblite.outcomes.pool_score import PoolScore
 from mteblite.outcomes.similarity import blocks, paired, prepare
 from mteblite.pools.metric_names import check_metrics
 from mteblite.pools.pool import Pool
-from mteblite.task_types.scoring import PoolScore
 
 
 def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:

@@ -24,8 +24,9 @@ import pandas as pd
 
 from mteblite.pools.assembly import Texts, assemble, item_frame
 from mteblite.pools.items import Cell, check_texts, content_ids, draw, item_ids, split_evenly
-from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
+from mteblite.suites.pool_settings import PoolSettings
 
 
 def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:

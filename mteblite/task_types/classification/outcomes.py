@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from mteblite.outcomes.cells import align, cells_of, mean_of_cells
+from mteblite.outcomes.pool_score import PoolScore
 from mteblite.pools.metric_names import check_metrics
 from mteblite.pools.pool import Pool
-from mteblite.task_types.scoring import PoolScore
 
 
 def score_pool(

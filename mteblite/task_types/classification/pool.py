@@ -27,8 +27,9 @@ from mteblite.pools.items import (
     plain,
     split_evenly,
 )
-from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
+from mteblite.suites.pool_settings import PoolSettings
 
 
 def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:

@@ -17,6 +17,7 @@ import pandas as pd
 
 from mteblite.kmeans import distinct_rows, kmeans
 from mteblite.outcomes.cells import cells_of, facts_of, mean_of_cells
+from mteblite.outcomes.pool_score import PoolScore
 from mteblite.pools.metric_names import check_metrics
 from mteblite.pools.pool import Pool
 from mteblite.seeds import stable_seed
@@ -27,7 +28,6 @@ from mteblite.task_types.clustering.pool import (
     fresh_rng,
     take_sample,
 )
-from mteblite.task_types.scoring import PoolScore
 
 SPREAD = "_std"
 MISSING_LEVEL = -1

@@ -37,8 +37,9 @@ from mteblite.pools.items import (
     plain,
     split_evenly,
 )
-from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
+from mteblite.suites.pool_settings import PoolSettings
 
 LEVEL_SEPARATOR = " > "
 """Joins the labels of a document into its stratum, coarsest level first."""

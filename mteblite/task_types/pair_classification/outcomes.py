@@ -13,10 +13,10 @@ import pandas as pd
 
 from mteblite.outcomes.areas import precision_recall_area
 from mteblite.outcomes.cells import align, cells_of, facts_of, gold_of, mean_of_cells
+from mteblite.outcomes.pool_score import PoolScore
 from mteblite.outcomes.similarity import paired, prepare
 from mteblite.pools.metric_names import AREAS, PAIR_SIMILARITIES, check_metrics
 from mteblite.pools.pool import Pool
-from mteblite.task_types.scoring import PoolScore
 
 SIMILARITIES = PAIR_SIMILARITIES
 """Columns of the observations, each oriented so that more is more similar."""

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from mteblite.outcomes.cells import cells_of, mean_of_cells
+from mteblite.outcomes.pool_score import PoolScore
 from mteblite.outcomes.retrieval_metrics import (
     TOP_K,
     Ranking,
@@ -18,7 +19,6 @@ from mteblite.outcomes.retrieval_metrics import (
 from mteblite.outcomes.similarity import blocks, paired, prepare
 from mteblite.pools.metric_names import check_metrics
 from mteblite.pools.pool import Pool
-from mteblite.task_types.scoring import PoolScore
 
 
 def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:

@@ -6,8 +6,9 @@ frames with no shared documents.
 
 from __future__ import annotations
 
-from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
+from mteblite.suites.pool_settings import PoolSettings
 from mteblite.task_types.retrieval import pool as retrieval
 
 

@@ -21,8 +21,9 @@ from mteblite.pools.items import (
     item_ids,
     split_evenly,
 )
-from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
+from mteblite.suites.pool_settings import PoolSettings
 
 GOLD_BINS = 5
 

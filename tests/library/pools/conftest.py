@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.pool_tasks import CAPS, WHOLE
 
-from mteblite.pools.pool import PoolSettings
+from mteblite.suites.pool_settings import PoolSettings
 
 
 @pytest.fixture(params=[CAPS, WHOLE], ids=["caps", "whole"])

@@ -22,9 +22,11 @@ from support.pool_tasks import (
 )
 
 from mteblite.pools.corpus import Corpus
-from mteblite.pools.pool import ITEM_COLUMNS, Pool, PoolSettings
+from mteblite.pools.pool import ITEM_COLUMNS, Pool
 from mteblite.pools.restriction import restrict
-from mteblite.pools.task_data import TaskData, TaskDescription, task_kind
+from mteblite.pools.task_data import TaskData
+from mteblite.suites.pool_settings import PoolSettings
+from mteblite.suites.task_description import TaskDescription, task_kind
 from mteblite.task_types.drawing import draw_pool
 from mteblite.task_types.scoring import score_pool
 

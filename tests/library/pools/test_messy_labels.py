@@ -20,7 +20,7 @@ from support.pool_tasks import (
     vectors_of,
 )
 
-from mteblite.pools.pool import PoolSettings
+from mteblite.suites.pool_settings import PoolSettings
 from mteblite.task_types.drawing import draw_pool
 from mteblite.task_types.scoring import score_pool, set_statistic
 

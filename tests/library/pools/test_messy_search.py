@@ -7,8 +7,9 @@ import pytest
 from support.messy import scored, search_cell
 from support.pool_tasks import CAPS, sentences, task
 
-from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
+from mteblite.suites.pool_settings import PoolSettings
 
 
 def test_repeated_document_ids(settings: PoolSettings) -> None:

@@ -14,8 +14,9 @@ from support.pool_tasks import CAPS, WHOLE, classification, retrieval, sentences
 
 from mteblite.pools.bm25 import Index
 from mteblite.pools.corpus import Corpus
-from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
+from mteblite.suites.pool_settings import PoolSettings
 from mteblite.task_types.drawing import draw_pool
 
 ARABIC = [

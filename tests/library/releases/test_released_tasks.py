@@ -12,8 +12,7 @@ from support.in_memory_tasks import TASKS, encoder, vector
 
 from mteblite.calibrations.fitted_task import FittedTask
 from mteblite.lite_scores.observing import observe_selection
-from mteblite.pools.pool import Pool, PoolSettings
-from mteblite.pools.task_data import TaskDescription, task_kind
+from mteblite.pools.pool import Pool
 from mteblite.releases.released_task import (
     ReleasedTask,
     rebuild_pool,
@@ -21,6 +20,8 @@ from mteblite.releases.released_task import (
 )
 from mteblite.releases.released_tasks import restricted_task
 from mteblite.seeds import generator
+from mteblite.suites.pool_settings import PoolSettings
+from mteblite.suites.task_description import TaskDescription, task_kind
 from mteblite.task_types.drawing import draw_pool
 from mteblite.task_types.scoring import score_pool, set_statistic
 from mteblite.tasks.pinned_tasks import PinnedTasks

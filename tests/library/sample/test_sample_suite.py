@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mteblite.pools.task_data import TASK_TYPES
 from mteblite.sample.models.catalog import packaged_model
 from mteblite.sample.tasks.registry import SAMPLE_TASKS
 from mteblite.suites import suite_file
+from mteblite.suites.task_description import TASK_TYPES
 
 PATH = Path(suite_file.__file__).parent / "packaged" / "sample.yaml"
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from mteblite.pools.task_data import TaskDescription
 from mteblite.suites.resolution import (
     FrozenTask,
     LeftOut,
@@ -20,6 +19,7 @@ from mteblite.suites.resolution import (
     task_digest,
 )
 from mteblite.suites.suite_file import SuiteTask
+from mteblite.suites.task_description import TaskDescription
 
 STS = TaskDescription("A", "STS", "cosine_spearman", ("test",), ("en", "ar"), "r1")
 SEARCH = TaskDescription("B", "Retrieval", "ndcg_at_10", ("dev",), ("default",), "r2")

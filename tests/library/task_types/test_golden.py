@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.pool import Pool
+from mteblite.suites.pool_settings import PoolSettings
 from mteblite.task_types.drawing import draw_pool
 from mteblite.task_types.scoring import score_pool
 from mteblite.tasks.mteb_tasks import MtebTasks

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from support.in_memory_tasks import TASKS, encoder, vector
 
-from mteblite.pools.pool import Pool, PoolSettings
+from mteblite.pools.pool import Pool
+from mteblite.suites.pool_settings import PoolSettings
 from mteblite.task_types.drawing import draw_pool
 from mteblite.task_types.scoring import score_pool
 

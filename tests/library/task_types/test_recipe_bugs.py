@@ -18,10 +18,12 @@ from support.pool_tasks import MAKERS, TYPES, WHOLE, task, vectors_of
 
 from mteblite.lite_scores.aggregation import aggregate
 from mteblite.outcomes.areas import precision_recall_area
+from mteblite.outcomes.pool_score import PoolScore
 from mteblite.pools.corpus import Corpus
-from mteblite.pools.task_data import TASK_TYPES, TaskData, TaskDescription
+from mteblite.pools.task_data import TaskData
+from mteblite.suites.task_description import TASK_TYPES, TaskDescription
 from mteblite.task_types.drawing import draw_pool
-from mteblite.task_types.scoring import PoolScore, score_pool
+from mteblite.task_types.scoring import score_pool
 
 
 def searched(

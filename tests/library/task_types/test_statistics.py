@@ -11,8 +11,10 @@ from scipy import stats
 from sklearn import metrics
 
 from mteblite.pools.corpus import Corpus
-from mteblite.pools.pool import Pool, PoolSettings
-from mteblite.pools.task_data import TaskData, TaskDescription
+from mteblite.pools.pool import Pool
+from mteblite.pools.task_data import TaskData
+from mteblite.suites.pool_settings import PoolSettings
+from mteblite.suites.task_description import TaskDescription
 from mteblite.task_types.clustering import outcomes as clustering
 from mteblite.task_types.drawing import draw_pool
 from mteblite.task_types.pair_classification import outcomes as pair_classification

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from mteblite.pools.task_data import TaskData, TaskDescription
+from mteblite.pools.task_data import TaskData
+from mteblite.suites.task_description import TaskDescription
 from mteblite.tasks.mteb_tasks import MtebTasks
 
 TASKS = MtebTasks()

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from mteblite.pools.pool import PoolSettings
+from mteblite.suites.pool_settings import PoolSettings
 from mteblite.task_types.drawing import draw_pool
 from mteblite.tasks.mteb_tasks import MtebTasks
 from mteblite_assets.graph.work import Work

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mteblite.pools.task_data import TaskDescription
+from mteblite.suites.task_description import TaskDescription
 from mteblite.tasks.mteb_tasks import MtebTasks
 from mteblite.tasks.task_cells import task_data
 

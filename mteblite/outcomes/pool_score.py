@@ -1,0 +1,26 @@
+"""What scoring a model on a pool gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class PoolScore:
+    """What scoring a model on a pool gives.
+
+    Attributes:
+        outcomes: (n_items,) float64 in the order of `pool.items`; NaN = not defined there.
+        pool_score: the task's main metric over the whole pool, a mean over cells as in mteb.
+        observations: (n_items, d) float32 for set-metric types, what `set_statistic` needs
+            (STS: cosine; pairs: the similarities mteb takes the best of; clustering: the
+            vector itself); None for per-item types.
+        metrics: further metrics asked for by the suite, by name.
+    """
+
+    outcomes: np.ndarray
+    pool_score: float
+    observations: np.ndarray | None = None
+    metrics: dict[str, float] = field(default_factory=dict)

@@ -1,0 +1,51 @@
+"""What a task of a suite is: its type, metric, splits, subsets, and where its data come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TASK_TYPES = (
+    "Retrieval",
+    "Reranking",
+    "Classification",
+    "PairClassification",
+    "STS",
+    "Clustering",
+    "Summarization",
+    "BitextMining",
+)
+
+SET_METRIC_TYPES = frozenset({"STS", "PairClassification", "Clustering"})
+"""Types whose score is a statistic of a set of items, not the mean of item outcomes."""
+
+
+def task_kind(task_type: str) -> str:
+    """Return `set_metric` or `per_item` for a task type."""
+    return "set_metric" if task_type in SET_METRIC_TYPES else "per_item"
+
+
+@dataclass(frozen=True)
+class TaskDescription:
+    """What a task is, as mteb (or the user's file) defines it.
+
+    Attributes:
+        task: mteb's task name, or the user's own.
+        task_type: mteb's type, e.g. `STS`; may be one that mteblite does not support.
+        main_metric: name of the main score, e.g. `ndcg_at_10`, `cosine_spearman`.
+        splits: evaluation splits, in mteb's order; the task score is the mean over cells.
+        hf_subsets: subsets, in mteb's order.
+        dataset_revision: revision of the data set that mteb pins ("" for a user's own files).
+        source: `mteb`, `sample` or `path`.
+        path: folder of a user's own data, else None.
+        metrics: extra metrics that the suite file asks for.
+    """
+
+    task: str
+    task_type: str
+    main_metric: str
+    splits: tuple[str, ...]
+    hf_subsets: tuple[str, ...]
+    dataset_revision: str = ""
+    source: str = "mteb"
+    path: str | None = None
+    metrics: tuple[str, ...] = ()

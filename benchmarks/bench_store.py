@@ -42,7 +42,8 @@ def _store(asked: Any, root: Path) -> list[dict[str, Any]]:
     started, cpu = time.perf_counter(), time.process_time()
     for start in range(0, len(texts), FLUSH):
         block = slice(start, start + FLUSH)
-        assert len(VectorStore(root).missing("model", "prompt", texts[block])) == len(texts[block])
+        located = VectorStore(root).locate("model", "prompt", texts[block])
+        assert len(located.absent) == len(texts[block])
         VectorStore(root).put("model", "prompt", texts[block], vectors[block])
     write, write_cpu = time.perf_counter() - started, time.process_time() - cpu
     shuffled = [texts[i] for i in np.random.default_rng(1).permutation(len(texts))]

@@ -34,6 +34,7 @@ from mteblite_resources.home import Home
 from mteblite_resources.release_making import Releases
 from mteblite_resources.results_source import FullScore, QuarantinedScore
 from mteblite_resources.score_sources import ScoreSources
+from mteblite_resources.vector_migration import migrate_vectors
 from mteblite_resources.warehouse import Warehouse, replace_partition
 
 if TYPE_CHECKING:
@@ -188,7 +189,8 @@ class Workbench:
 
     @cached_property
     def store(self) -> VectorStore:
-        """The embedding store."""
+        """The embedding store; one of an earlier version is brought to this version's form."""
+        migrate_vectors(self.home.vectors)
         return VectorStore(self.home.vectors)
 
     @cached_property

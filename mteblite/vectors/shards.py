@@ -5,68 +5,60 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 
 # Rows copied at once: large enough to be fast, small enough not to hold a shard twice.
 _BLOCK = 16384
 
-
-class Shard(NamedTuple):
-    """A shard as the index knows it: name, width, and the file's size and time when written."""
-
-    name: str
-    dim: int
-    n_bytes: int
-    mtime_ns: int
+_VERIFIED: dict[str, tuple[int, int]] = {}
+"""Size and time of the shards that this process has written, or compared with their hash."""
 
 
-def write_shard(folder: Path, array: np.ndarray) -> Shard:
-    """Write a shard so that its name only ever stands for the whole file.
+def write_shard(folder: Path, array: np.ndarray) -> str:
+    """Write a shard so that its name only ever stands for the whole file; return the name.
 
     Args:
         folder: where shards of one model and prompt lie; made when absent.
         array: (n, dim) float32, C-contiguous.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     name = content_hash(array)
-    path, scratch = folder / f"{name}.npy", folder / f".{name}.{os.getpid()}.{time.time_ns()}"
-    try:
-        with scratch.open("wb") as stream:
-            np.save(stream, array, allow_pickle=False)
-            stream.flush()
-            os.fsync(stream.fileno())
-        scratch.replace(path)
-    except BaseException:
-        scratch.unlink(missing_ok=True)
-        raise
-    stat = path.stat()
-    return Shard(name, array.shape[1], stat.st_size, stat.st_mtime_ns)
+    path = folder / f"{name}.npy"
+    write_whole(path, lambda s: np.save(s, array, allow_pickle=False))
+    _VERIFIED[str(path)] = _state(path)
+    return name
 
 
-def open_shard(path: Path, shard: Shard) -> np.ndarray:
-    """Memory-map a shard, after making sure that it holds what was written.
+def open_shard(path: Path) -> np.ndarray:
+    """Memory-map a shard, (n, dim) float32.
 
-    A file with the size and time of its writing is taken as it is; any other (a store that was
-    copied, a file that something touched) is read whole and compared with its hash.
+    The first use in a process, and any use after its size or time changed, reads the file whole
+    and compares it with the hash that is its name.
 
     Raises:
         ValueError: the file is missing, cut short or altered; says how.
     """
     try:
-        stat = path.stat()
-        touched = (stat.st_size, stat.st_mtime_ns) != (shard.n_bytes, shard.mtime_ns)
-        if touched and content_hash(np.load(path, allow_pickle=False)) != shard.name:
-            raise ValueError("it does not hold what was written")
-        data = np.load(path, mmap_mode="r", allow_pickle=False)
+        data: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+        state = _state(path)
+        if _VERIFIED.get(str(path)) != state:
+            if content_hash(data) != path.stem:
+                raise ValueError("it does not hold what was written")
+            _VERIFIED[str(path)] = state
     # Other errors of the system (too many open files, no permission) say nothing of the data.
     except (FileNotFoundError, ValueError, EOFError) as error:
         raise ValueError(f"shard {path} cannot be used: {error}") from error
-    if data.ndim != 2 or data.shape[1] != shard.dim or data.dtype != np.float32:
+    if data.ndim != 2 or data.dtype != np.float32:
         raise ValueError(f"shard {path} has shape {data.shape} and type {data.dtype}")
     return data
+
+
+def _state(path: Path) -> tuple[int, int]:
+    stat = path.stat()
+    return stat.st_size, stat.st_mtime_ns
 
 
 def gather(data: np.ndarray, rows: np.ndarray, out: np.ndarray, positions: np.ndarray) -> None:
@@ -83,3 +75,18 @@ def content_hash(array: np.ndarray) -> str:
     if array.size:
         digest.update(np.ascontiguousarray(array).data.cast("B"))
     return digest.hexdigest()[:32]
+
+
+def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
+    """Write a file that appears whole or not at all, and is on the disk when it does."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f".{path.stem}.{os.getpid()}.{time.time_ns()}")
+    try:
+        with scratch.open("wb") as stream:
+            write(stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        scratch.replace(path)
+    except BaseException:
+        scratch.unlink(missing_ok=True)
+        raise

@@ -12,8 +12,9 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,15 @@ from mteblite.lite_scores.release import release_json
 from mteblite.pools.pool import Pool
 from mteblite.releases.release_card import card
 from mteblite.releases.released_task import ReleasedTask, items_table
-from mteblite.releases.suite_release import SuiteRelease, task_folders
+from mteblite.releases.suite_release import FORMAT, SuiteRelease, task_folders
 
 MANIFEST = "release.json"
 CHECKSUMS = "checksums.sha256"
+KEYS = frozenset({
+    "suite", "version", "content_hash", "created_from", "variant", "headline", "max_tokens",
+    "versions", "tasks",
+})  # fmt: skip
+"""What `release.json` must say."""
 
 
 class ReleaseError(ValueError):
@@ -99,7 +105,17 @@ def read_release(folder: Path) -> SuiteRelease:
 
     manifest = read_manifest(folder)
     check_files(folder)
-    return release_of(folder, manifest)
+    try:
+        release = release_of(folder, manifest)
+    except (KeyError, TypeError) as error:
+        raise ReleaseError(f"{folder} is damaged: {error!r}: export the release again") from error
+    # Checksums can be made again by whoever changes a file; the version is a hash of the content.
+    if release.content_hash != manifest["content_hash"] or release.version != manifest["version"]:
+        raise ReleaseError(
+            f"{folder} says that it is release {manifest['version']}, and its content is "
+            f"{release.version}: it was changed after it was written; export it again"
+        )
+    return release
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -108,8 +124,6 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     Raises:
         ReleaseError: there is none, or it is of another format.
     """
-    from mteblite.releases.suite_release import FORMAT
-
     if not folder.is_dir():
         raise ReleaseError(f"no folder {folder}: expected one that `mteblite export` wrote")
     path = folder / MANIFEST
@@ -123,12 +137,23 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except ValueError as error:
         raise ReleaseError(f"{path} is damaged: {error}") from error
     found = manifest.get("format") if isinstance(manifest, dict) else None
-    if found != FORMAT:
+    if not isinstance(found, int) or found < 1:
+        raise ReleaseError(f"{path} is damaged: its format is {found!r}: export the release again")
+    if found > FORMAT:
         raise ReleaseError(
-            f"{folder} is a release of format {found!r}; this version of mteblite reads {FORMAT}: "
-            "install the version that wrote it (see its README.md), or export it again"
+            f"{folder} is a release of format {found}, and mteblite {version('mteblite')} reads "
+            f"formats up to {FORMAT}: install mteblite {_writer(manifest)} or newer"
         )
+    lacking = sorted(KEYS - set(manifest))
+    if lacking:
+        raise ReleaseError(f"{path} is damaged: it has no {lacking[0]!r}: export the release again")
     return manifest
+
+
+def _writer(manifest: Mapping[str, Any]) -> str:
+    """The version of mteblite that wrote a release, as far as it says so."""
+    versions = manifest.get("versions")
+    return str(versions.get("mteblite", "")) if isinstance(versions, dict) else ""
 
 
 def check_files(folder: Path) -> None:

@@ -181,10 +181,51 @@ def test_what_is_no_release_is_said_to_be_none(folder: Path, tmp_path: Path) -> 
     manifest = folder / "release.json"
     value = json.loads(manifest.read_text())
     manifest.write_text(json.dumps({**value, "format": 99}))
-    with pytest.raises(ReleaseError, match="of format 99; this version of mteblite reads 1"):
+    with pytest.raises(
+        ReleaseError,
+        match=r"format 99, and mteblite [\d.]+ reads formats up to 1: install mteblite 0",
+    ):
+        read_release(folder)
+    manifest.write_text(json.dumps({k: v for k, v in value.items() if k != "variant"}))
+    with pytest.raises(ReleaseError, match="is damaged: it has no 'variant'"):
+        read_release(folder)
+    manifest.write_text(json.dumps({**value, "format": None}))
+    with pytest.raises(ReleaseError, match="is damaged: its format is None"):
         read_release(folder)
     manifest.write_text("{")
     with pytest.raises(ReleaseError, match="is damaged"):
+        read_release(folder)
+
+
+def _shift_intercept(folder: Path) -> None:
+    path = folder / "tasks/SmallSTS/fitted.json"
+    value = json.loads(path.read_text())
+    value["calibration"]["intercept"] = float("nan")
+    path.write_text(json.dumps(value))
+
+
+def _drop_task(folder: Path) -> None:
+    path = folder / "release.json"
+    value = json.loads(path.read_text())
+    path.write_text(json.dumps({**value, "tasks": value["tasks"][:3]}))
+
+
+def _rename(folder: Path) -> None:
+    path = folder / "release.json"
+    path.write_text(path.read_text().replace('"small-', '"other-'))
+
+
+@pytest.mark.parametrize("change", [_shift_intercept, _drop_task, _rename])
+def test_changed_content_with_new_checksums_is_refused(
+    folder: Path, change: Callable[[Path], None]
+) -> None:
+    change(folder)
+    listed = [
+        line.partition("  ")[2] for line in (folder / "checksums.sha256").read_text().split("\n")
+    ]
+    lines = [f"{release_files.sha256_of(folder / n)}  {n}\n" for n in listed if n]
+    (folder / "checksums.sha256").write_text("".join(lines))
+    with pytest.raises(ReleaseError, match="it was changed after it was written"):
         read_release(folder)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from mteblite.calibrations.levels import ALL_CALIBRATIONS
 from mteblite.calibrations.registry import ESTIMATORS, SET_ESTIMATORS
 from mteblite.item_parameters.fitting import RESPONSE_MODELS
-from mteblite.models.model_spec import ModelSpec
+from mteblite.models.model_spec import spec_of
 from mteblite.sample.models.catalog import packaged_model
 from mteblite.selections.registry import SELECTORS
 from mteblite.suites.catalog import Catalog, Suite, make_suite
@@ -84,15 +84,6 @@ def unregister_model(home: Home, suite: str, name: str, *, in_file: bool) -> Non
         write_json(path, {"removed": name})
     else:
         path.unlink(missing_ok=True)
-
-
-def spec_of(model: SuiteModel) -> ModelSpec:
-    """Return what identifies and runs a model, without what only a suite knows of it.
-
-    Raises:
-        ValueError: name, role or dimension is not allowed.
-    """
-    return ModelSpec(**model.model_dump(exclude={"private", "provenance"}))
 
 
 @cache

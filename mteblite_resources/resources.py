@@ -46,13 +46,9 @@ class EncodersResource(dg.ConfigurableResource):
         """Return the settings.
 
         Raises:
-            ValueError: one is not allowed; says what is, and where it comes from.
+            ValueError: one is not allowed; says what is.
         """
-        try:
-            return EncodingSettings(self.batch_size, self.device, self.dtype, self.backend)
-        except ValueError as error:
-            names = "MTEBLITE_BATCH_SIZE, MTEBLITE_DTYPE and MTEBLITE_BACKEND"
-            raise ValueError(f"{error} (set by {names})") from error
+        return EncodingSettings(self.batch_size, self.device, self.dtype, self.backend)
 
 
 class ResultsSourceResource(dg.ConfigurableResource):
@@ -67,12 +63,12 @@ class ResultsSourceResource(dg.ConfigurableResource):
 
 def default_encoders() -> EncodersResource:
     """Return how models are run, as MTEBLITE_* environment variables say."""
-    environment = dg.EnvVar
+    found = EncodingSettings.from_environment()
     return EncodersResource(
-        batch_size=_whole_number("MTEBLITE_BATCH_SIZE", 32),
-        device=environment("MTEBLITE_DEVICE").get_value(None),
-        dtype=environment("MTEBLITE_DTYPE").get_value(None),
-        backend=environment("MTEBLITE_BACKEND").get_value("torch") or "torch",
+        batch_size=found.batch_size,
+        device=found.device,
+        dtype=found.dtype,
+        backend=found.backend,
     )
 
 
@@ -87,13 +83,6 @@ def default_resources() -> dict[str, Any]:
             official_scores=environment("MTEBLITE_OFFICIAL_SCORES").get_value(None)
         ),
     }
-
-
-def _whole_number(variable: str, default: int) -> int:
-    given = dg.EnvVar(variable).get_value("") or str(default)
-    if not given.isdigit():
-        raise ValueError(f"{variable} is {given!r}; expected a whole number, such as {default}")
-    return int(given)
 
 
 def workbench_of(resources: Any) -> Workbench:

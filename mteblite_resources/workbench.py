@@ -18,7 +18,8 @@ import pandas as pd
 
 from mteblite.models.encoders import EncodingSettings, open_encoder
 from mteblite.models.model_identity import ModelIdentity, identify
-from mteblite.models.model_spec import ModelSpec
+from mteblite.models.model_spec import ModelSpec, spec_of
+from mteblite.models.pool_vectors import pool_vectors
 from mteblite.pools.pool import Pool
 from mteblite.suites.catalog import Catalog, Suite, TaskEntry
 from mteblite.suites.resolution import Difference, Resolution, differences
@@ -28,7 +29,7 @@ from mteblite.tasks.mteb_tasks import MtebTasks
 from mteblite.tasks.resolving import resolve_tasks
 from mteblite.vectors.store import VectorStore
 from mteblite_resources.artifacts import Artifacts, remember
-from mteblite_resources.catalog_files import load_catalog, spec_of
+from mteblite_resources.catalog_files import load_catalog
 from mteblite_resources.frozen_tasks import recall_resolution, remember_resolution
 from mteblite_resources.home import Home
 from mteblite_resources.release_making import Releases
@@ -201,24 +202,7 @@ class Workbench:
 
     def embed(self, pool: Pool, encoder: StoredEncoder, description: TaskDescription) -> np.ndarray:
         """Return the vectors (n_texts, dim) of a pool's texts, in their order."""
-        metadata = self.tasks.task(description).metadata
-        kinds = pool.texts["prompt_type"].to_numpy(str)
-        texts = pool.texts["text"].to_numpy(object)
-        if not len(texts):
-            raise ValueError(f"the pool of {description.task} has no texts")
-        where = {"hf_split": description.splits[0], "hf_subset": description.hf_subsets[0]}
-        distinct = sorted(set(kinds))
-        if len(distinct) == 1:
-            return encoder.vectors(list(texts), metadata, distinct[0], **where)
-        found: np.ndarray | None = None
-        for kind in distinct:
-            rows = np.flatnonzero(kinds == kind)
-            vectors = encoder.vectors(list(texts[rows]), metadata, kind, **where)
-            if found is None:
-                found = np.empty((len(texts), vectors.shape[1]), dtype=np.float32)
-            found[rows] = vectors
-        assert found is not None
-        return found
+        return pool_vectors(pool, encoder, self.tasks.task(description).metadata, description)
 
     def sync_models(self) -> None:
         """Write who is registered now to `suites.registered_models`."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from mteblite.suites.suite_file import PROMPT_STRATEGIES
+from mteblite.suites.suite_file import PROMPT_STRATEGIES, SuiteModel
 
 ROLES = ("reference", "candidate")
 
@@ -126,6 +127,47 @@ class ModelSpec:
             truncate_dim=None,
             prompt_strategy=self.strategy,
         )
+
+
+def spec_of(model: SuiteModel) -> ModelSpec:
+    """Return what identifies and runs a model, without what only a suite knows of it.
+
+    Raises:
+        ValueError: name, role or dimension is not allowed.
+    """
+    return ModelSpec(**model.model_dump(exclude={"private", "provenance"}))
+
+
+def named_model(model: str | Path) -> ModelSpec:
+    """Return the model that a name or the folder of a checkpoint stands for.
+
+    Raises:
+        ValueError: it looks like a folder, but there is none; or the name is not allowed.
+    """
+    folder = checkpoint_folder(model)
+    if folder is None:
+        return ModelSpec(str(model), str(model), "candidate")
+    name, place = folder[0] or "model", folder[1]
+    return ModelSpec(name, name, "candidate", path=place)
+
+
+def checkpoint_folder(model: str | Path) -> tuple[str, str] | None:
+    """Return the name and the absolute path of a checkpoint's folder; None for any other name.
+
+    The name is the folder's, with signs that a model's name must not have replaced; it is "" where
+    nothing is left.
+
+    Raises:
+        ValueError: it looks like a folder, but there is none.
+    """
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        place = folder.resolve()
+        name = re.sub(r"\.{2,}", ".", re.sub(r"[^A-Za-z0-9._=-]+", "-", place.name))
+        return name.strip(".-_"), str(place)
+    if isinstance(model, Path) or model.startswith((".", "/", "~")):
+        raise ValueError(f"no folder {str(model)!r}: expected a checkpoint with weights")
+    return None
 
 
 def checkpoint_name(name: str) -> str:

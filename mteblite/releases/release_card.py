@@ -31,12 +31,18 @@ Score a model (a hub name or a sentence-transformers folder), on any machine:
 pip install mteblite
 mteblite score MODEL --release FOLDER
 ```
+The same in Python; a model is a name, the folder of a checkpoint, or a loaded model:
+```python
+import mteblite
+
+scores = mteblite.score("MODEL", "FOLDER")
+print(scores.value, scores.lower, scores.upper)  # {headline}, a fraction; also scores.tasks
+```
 Or run the selected items as plain mteb tasks; these scores are of the items, not yet predictions:
 ```python
 import mteb
-from mteblite.releases.released_tasks import released_tasks
 
-mteb.evaluate(mteb.get_model("MODEL"), released_tasks("FOLDER"))
+mteb.evaluate(mteb.get_model("MODEL"), mteblite.released_tasks("FOLDER"))
 ```
 Or read the tables:
 ```python
@@ -89,7 +95,7 @@ def card(release: SuiteRelease, folders: Mapping[str, str]) -> str:
     body = TEXT.format(
         version=release.version, n_items=release.n_items, n_tasks=len(release.tasks),
         suite=release.suite, first=folders[first.task], split=SPLIT, tasks=table(rows),
-        joint=joint, made_with=made_with,
+        joint=joint, made_with=made_with, headline=release.headline.replace("_", " "),
     )  # fmt: skip
     return f"---\n{header}---\n\n{body}"
 

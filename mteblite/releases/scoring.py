@@ -1,95 +1,254 @@
-"""Scoring a model on a release: rebuild the selected items, encode their texts, observe.
+"""Scoring models on a release: rebuild the selected items, encode their texts, observe, predict.
 
 Needs the release's folder and the tasks' data; no warehouse, no pool, no reference model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
+from mteblite.lite_scores.comparison import Comparison, compare_observed
+from mteblite.lite_scores.model_scores import ModelScores, score_model
+from mteblite.lite_scores.model_scores import read_release as read_joint
 from mteblite.lite_scores.observing import observe_selection
-from mteblite.models.encoders import EncodingSettings
-from mteblite.releases.released_task import ReleasedTask, rebuild_pool
+from mteblite.models.encoder_objects import object_encoder
+from mteblite.models.encoders import EncodingSettings, open_encoder
+from mteblite.models.model_identity import identify
+from mteblite.models.model_spec import named_model
+from mteblite.models.pool_vectors import pool_vectors
+from mteblite.releases.release_files import read_release
+from mteblite.releases.released_task import rebuild_pool
 from mteblite.releases.suite_release import SuiteRelease
-from mteblite.suites.suite_file import SuiteModel
+from mteblite.suites.means import ENDS
 from mteblite.tasks.pinned_tasks import PinnedTasks, check_data_names, located
-from mteblite_resources.home import Home
-from mteblite_resources.workbench import Workbench
+from mteblite.vectors.store import VectorStore
+
+if TYPE_CHECKING:
+    from mteblite.models.stored_encoder import StoredEncoder
 
 
 @dataclass(frozen=True)
-class Observed:
-    """What a model did on the selections of a release.
+class Scores:
+    """Predicted full scores of one model, as fractions, with their intervals.
 
     Attributes:
-        results: per task what `score_selections` takes.
+        model: the model's name.
+        release: version of the release that predicted them.
+        suite: name of the suite.
+        headline: the mean that the suite is known by: `macro_mean` (over task types) or `mean`.
+        value: the headline's predicted full score.
+        lower: lower end of its interval.
+        upper: upper end of its interval.
+        level: nominal level of all intervals, e.g. 0.9.
+        means: mean, mean_lower, mean_upper, macro_mean, macro_lower, macro_upper,
+            interval_method, n_tasks, out_of_range.
+        types: one row per task type: task_type, predicted, lower, upper, interval_method,
+            out_of_range.
+        tasks: one row per task: task, task_type, predicted, lower, upper, n_items, out_of_range,
+            observed, interval_method.
         n_texts: texts that the selections need.
-        n_encoded: those that were not in the store.
+        n_encoded: those of them that were encoded now.
+        seconds: time that scoring took.
+        observed: per task the outcomes (k,) or observations (k, d) on its selection.
     """
 
-    results: dict[str, np.ndarray]
+    model: str
+    release: str
+    suite: str
+    headline: str
+    value: float
+    lower: float
+    upper: float
+    level: float
+    means: Mapping[str, Any]
+    types: pd.DataFrame
+    tasks: pd.DataFrame
     n_texts: int
     n_encoded: int
+    seconds: float
+    observed: Mapping[str, np.ndarray] = field(repr=False)
 
 
-def observe_release(
-    release: SuiteRelease,
-    model: SuiteModel,
-    home: Path,
+def load_release(folder: Path | str) -> SuiteRelease:
+    """Read a release that `mteblite export` wrote, every file checked against its checksum.
+
+    Raises:
+        ReleaseError: the folder is no release, is damaged, or needs a newer mteblite; says which.
+    """
+    return read_release(Path(folder))
+
+
+def score(
+    model: Any,
+    release: SuiteRelease | Path | str,
     *,
-    data: Mapping[str, Path] | None = None,
+    data: Mapping[str, Path | str] | None = None,
+    cache: Path | str | None = None,
     settings: EncodingSettings | None = None,
-    tasks: PinnedTasks | None = None,
-    progress: Callable[[str], None] = lambda _: None,
-) -> Observed:
-    """Run a model on the selected items of a release.
+    progress: Callable[[str], None] | None = None,
+) -> Scores:
+    """Predict the full scores of a model from the selected items of a release.
 
     Args:
-        release: the release.
-        model: the model.
-        home: where vectors and caches are kept; needs to hold nothing.
+        model: a hub name, the folder of a sentence-transformers checkpoint, `package:<name>`, or a
+            loaded model: a SentenceTransformer, an encoder of mteb, or any object whose
+            `encode(texts)` returns one vector per text.
+        release: a release, or its folder.
         data: folders of the user's own data, by task.
-        settings: batch size, device, precision.
-        tasks: how tasks are loaded.
+        cache: folder that keeps vectors and file hashes between calls; None = nothing is kept.
+            Vectors of loaded models are never kept: nothing tells when their weights change.
+        settings: batch size, device, precision, backend; None = the MTEBLITE_* variables.
         progress: called with a short text per task.
 
     Raises:
+        ReleaseError: the folder is no release; see `load_release`.
         ValueError: data that changed since the release was made, own data without a folder, a
-            model that cannot be read; says which.
+            model that cannot be read or returns unusable vectors; says which.
         TaskDownloadError: a task's data could not be had.
     """
-    bench = Workbench(Home(home), tasks or PinnedTasks(), settings)
-    folders = dict(data or {})
+    started = time.perf_counter()
+    release = release if isinstance(release, SuiteRelease) else load_release(release)
+    folders = {task: Path(folder) for task, folder in (data or {}).items()}
     check_data_names([t.description for t in release.tasks], folders)
-    bench.identify(model)  # a typo must not cost the first task's download
-    results, n_texts, n_encoded = {}, 0, 0
-    for task in release.tasks:
-        progress(f"scoring {task.task} on {len(task.fitted.selection)} items")
-        found, texts, encoded = _observe(bench, release, task, model, folders, progress)
-        results[task.task] = found
-        n_texts, n_encoded = n_texts + texts, n_encoded + encoded
-    return Observed(results, n_texts, n_encoded)
+    settings = settings or EncodingSettings.from_environment()
+    say = progress or (lambda _: None)
+    kept = cache if isinstance(model, str | Path) else None
+    with _place(kept) as place, _opened(model, release, place, settings, say) as encoder:
+        observed, n_texts = _observe(release, encoder, folders, say)
+        n_encoded, name = encoder.counts.encoded, encoder.spec.name
+    return _scores(release, name, observed, n_texts, n_encoded, time.perf_counter() - started)
+
+
+def compare(
+    first: Any, second: Any, release: SuiteRelease | Path | str, **options: Any
+) -> Comparison:
+    """Return the first model minus the second on the items of a release.
+
+    Args:
+        first: a model as `score` takes it, or the `Scores` that it returned.
+        second: likewise.
+        release: the release that both are scored on, or its folder.
+        options: those of `score`.
+
+    Raises:
+        ValueError: scores of another release; or see `score`.
+    """
+    release = release if isinstance(release, SuiteRelease) else load_release(release)
+    found = [m if isinstance(m, Scores) else score(m, release, **options) for m in (first, second)]
+    for scores in found:
+        if scores.release != release.version:
+            raise ValueError(
+                f"the scores of {scores.model!r} are of release {scores.release}, and this is "
+                f"{release.version}: score the model on it"
+            )
+    one, two = found
+    return compare_observed(
+        [t.fitted for t in release.tasks],
+        one.observed,
+        two.observed,
+        types=release.task_types,
+        joint=None if release.joint is None else read_joint(release.joint),
+        level=one.level,
+    )
 
 
 def _observe(
-    bench: Workbench,
     release: SuiteRelease,
-    task: ReleasedTask,
-    model: SuiteModel,
+    encoder: StoredEncoder,
     folders: Mapping[str, Path],
-    progress: Callable[[str], None],
-) -> tuple[np.ndarray, int, int]:
-    """Results on one task, and how many texts it took and were encoded."""
-    description = located(task.description, folders)
-    pool = rebuild_pool(task, bench.tasks.load(description))
-    encoder = bench.encoder(model, release.max_tokens, progress)
-    before = encoder.counts.encoded
-    vectors = bench.embed(pool, encoder, description)
-    found = observe_selection(
-        task.fitted.kind, pool, vectors, task.fitted.selection, similarity=encoder.similarity_name
+    say: Callable[[str], None],
+) -> tuple[dict[str, np.ndarray], int]:
+    """What the model did on every task's selection, and how many texts that took."""
+    tasks, results, n_texts = PinnedTasks(), {}, 0
+    for task in release.tasks:
+        say(f"scoring {task.task} on {len(task.fitted.selection)} items")
+        description = located(task.description, folders)
+        pool = rebuild_pool(task, tasks.load(description))
+        vectors = pool_vectors(pool, encoder, tasks.task(description).metadata, description)
+        results[task.task] = observe_selection(
+            task.fitted.kind, pool, vectors, task.fitted.selection,
+            similarity=encoder.similarity_name,
+        )  # fmt: skip
+        n_texts += len(vectors)
+    return results, n_texts
+
+
+def _scores(
+    release: SuiteRelease,
+    name: str,
+    observed: dict[str, np.ndarray],
+    n_texts: int,
+    n_encoded: int,
+    seconds: float,
+) -> Scores:
+    joint = None if release.joint is None else read_joint(release.joint)
+    fitted = [t.fitted for t in release.tasks]
+    found: ModelScores = score_model(fitted, observed, release.intervals, joint, release.task_types)
+    lower, upper = ENDS[release.headline]
+    return Scores(
+        model=name,
+        release=release.version,
+        suite=release.suite,
+        headline=release.headline,
+        value=found.suite[release.headline],
+        lower=found.suite[lower],
+        upper=found.suite[upper],
+        level=float(release.intervals["level"].max()),
+        means=found.suite,
+        types=found.types,
+        tasks=found.tasks.assign(task_type=found.tasks["task"].map(release.task_types)),
+        n_texts=n_texts,
+        n_encoded=n_encoded,
+        seconds=seconds,
+        observed=observed,
     )
-    return found, len(vectors), encoder.counts.encoded - before
+
+
+@contextmanager
+def _opened(
+    model: Any,
+    release: SuiteRelease,
+    place: Path,
+    settings: EncodingSettings,
+    say: Callable[[str], None],
+) -> Iterator[StoredEncoder]:
+    """The model as an encoder that answers from the store at a place."""
+    store = VectorStore(place / "vectors")
+
+    def told(done: int, total: int) -> None:
+        say(f"encoded {done} of {total} texts")
+
+    if not isinstance(model, str | Path):
+        with object_encoder(model, store, release.max_tokens, settings, told) as encoder:
+            yield encoder
+        return
+    spec = named_model(model)
+    # Before any task's data are loaded: a typo must not cost a download.
+    identity = identify(spec, place / "cache")
+    encoder = open_encoder(
+        spec, identity, store, release.max_tokens,
+        home=place / "cache", settings=settings, keep=[spec.name], progress=told,
+    )  # fmt: skip
+    try:
+        yield encoder
+    finally:
+        encoder.close()
+
+
+@contextmanager
+def _place(cache: Path | str | None) -> Iterator[Path]:
+    """The folder of vectors and file hashes; a temporary one where nothing is kept."""
+    if cache is not None:
+        yield Path(cache)
+        return
+    with tempfile.TemporaryDirectory(prefix="mteblite-") as scratch:
+        yield Path(scratch)

@@ -13,6 +13,9 @@ import numpy as np
 from mteblite.suites.suite_file import HEADLINES
 from mteblite.suites.task_types import shares
 
+ENDS = {"macro_mean": ("macro_lower", "macro_upper"), "mean": ("mean_lower", "mean_upper")}
+"""Names of the ends of each mean's interval."""
+
 
 def means_in_order(headline: str) -> tuple[str, ...]:
     """Return the names of a suite's means (`macro_mean`, `mean`), its headline first.

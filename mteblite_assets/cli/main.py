@@ -13,7 +13,7 @@ from mteblite_assets.cli import printing
 from mteblite_assets.cli.exporting import export
 from mteblite_assets.cli.model_commands import models
 from mteblite_assets.cli.querying import sql
-from mteblite_assets.cli.session import Session
+from mteblite_assets.cli.session import NEEDS_PLATFORM, PLATFORM, Session
 from mteblite_assets.cli.terminal import set_up_terminal
 from mteblite_assets.graph.plan import Scope
 
@@ -179,11 +179,12 @@ def score(
 ) -> None:  # fmt: skip
     """Score MODEL (hub name, folder or registered name) on the lite selection only."""
     from mteblite_assets.cli.release_scoring import check_options, score_from_release
+
+    check_options(suite, release, family, data)
+    if release is not None:
+        _exit(score_from_release(model, release, data, against=against, as_json=json_, say=_say))
     from mteblite_assets.cli.scoring import score_model
 
-    check_options(suite, release, family, against, data)
-    if release is not None:
-        _exit(score_from_release(model, release, data, as_json=json_, say=_say))
     session = Session()
     _exit(score_model(session, model, str(suite), family, against=against, as_json=json_, say=_say))
 
@@ -238,6 +239,11 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo(STOPPED, err=True)
         sys.exit(130)
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in PLATFORM:
+            raise
+        click.echo(f"error: {NEEDS_PLATFORM}", err=True)
+        sys.exit(2)
     except ValueError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)

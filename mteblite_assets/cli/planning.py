@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
+from mteblite.models.model_spec import spec_of
 from mteblite.pools.workload import Workload, estimate_workload
 from mteblite.suites.catalog import Suite
 from mteblite.tasks.descriptive_stats import task_statistics
 from mteblite_assets.cli.materializing import Report
 from mteblite_assets.cli.session import Session
 from mteblite_assets.graph.plan import Scope
-from mteblite_resources.catalog_files import spec_of
 
 EMBEDDINGS = "embedding_stats"
 SHOWN = 8

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from mteblite.suites.suite_file import SuiteModel
 from mteblite_assets.cli import printing
-from mteblite_assets.cli.checkpoint_folders import checkpoint_folder
-from mteblite_assets.cli.score_printing import print_scores
+from mteblite_assets.cli.score_printing import print_comparison, print_scores
 from mteblite_assets.cli.session import UsageError
 from mteblite_resources.home import ENVIRONMENT, Home
 
@@ -26,7 +23,6 @@ def check_options(
     suite: str | None,
     release: str | None,
     family: str | None,
-    against: str | None,
     data: Sequence[str],
 ) -> None:
     """Check that `score` was told either a suite or a release.
@@ -34,8 +30,8 @@ def check_options(
     Raises:
         UsageError: both, neither, or an option of the other one.
     """
-    if release is not None and any(o is not None for o in (suite, family, against)):
-        raise UsageError("--release says all there is: leave --suite, --family and --against out")
+    if release is not None and (suite is not None or family is not None):
+        raise UsageError("--release says all there is: leave --suite and --family out")
     if release is None and (suite is None or data):
         raise UsageError("`mteblite score` needs --suite NAME, or --release FOLDER [--data ...]")
 
@@ -45,15 +41,17 @@ def score_from_release(
     folder: str,
     data: Sequence[str],
     *,
+    against: str | None,
     as_json: bool,
     say: Callable[[str], None],
 ) -> int:
-    """Score a model on a release and print its lite scores.
+    """Score a model on a release and print its lite scores, or its difference from another.
 
     Args:
         model: a hub name, a packaged model's name, or a checkpoint's folder.
         folder: the release.
         data: `TASK=FOLDER` for each task of the user's own data.
+        against: the other model, or None.
         as_json: print JSON.
         say: receives lines of progress.
 
@@ -63,49 +61,31 @@ def score_from_release(
     Raises:
         ValueError: the folder is no release, the model is none, or data changed; says which.
     """
-    from mteblite.lite_scores.model_scores import read_release as read_joint
-    from mteblite.lite_scores.model_scores import score_model
-    from mteblite.releases.release_files import read_release
-    from mteblite.releases.release_scoring import observe_release
-    from mteblite_resources.resources import default_encoders
+    import mteblite
 
-    started = time.perf_counter()
-    release = read_release(Path(folder))
-    named = suite_model(model)
+    release = mteblite.load_release(folder)
+    models = [model] if against is None else [model, against]
+    folders = own_data(data)
     with working_home() as home:
-        observed = observe_release(
-            release, named, home,
-            data=own_data(data), settings=default_encoders().get_settings(), progress=say,
-        )  # fmt: skip
-    joint = None if release.joint is None else read_joint(release.joint)
-    fitted = [t.fitted for t in release.tasks]
-    scores = score_model(fitted, observed.results, release.intervals, joint, release.task_types)
+        found = [mteblite.score(m, release, data=folders, cache=home, progress=say) for m in models]
+    scores = found[0]
+    if against is not None:
+        other = found[1]
+        compared = mteblite.compare(scores, other, release)
+        print_comparison(compared, scores.model, other.model, suite=release.suite, as_json=as_json)
+        return 0
     total = {
-        **scores.suite,
-        "level": float(release.intervals["level"].max()),
-        "n_texts": observed.n_texts,
-        "n_encoded": observed.n_encoded,
-        "seconds": time.perf_counter() - started,
+        **scores.means,
+        "level": scores.level,
+        "n_texts": scores.n_texts,
+        "n_encoded": scores.n_encoded,
+        "seconds": scores.seconds,
     }
-    head = {"suite": release.suite, "release": release.version, "model": named.name,
-            "headline": release.headline}  # fmt: skip
-    scored = scores.tasks.assign(task_type=scores.tasks["task"].map(release.task_types))
-    tasks, types = printing.records(scored[TASK_COLUMNS]), printing.records(scores.types)
+    head = {"suite": scores.suite, "release": scores.release, "model": scores.model,
+            "headline": scores.headline}  # fmt: skip
+    tasks, types = printing.records(scores.tasks[TASK_COLUMNS]), printing.records(scores.types)
     print_scores(head, tasks, types, total, as_json=as_json)
     return 0
-
-
-def suite_model(model: str) -> SuiteModel:
-    """Return the model that a name or a folder stands for.
-
-    Raises:
-        UsageError: it looks like a folder, but there is none.
-    """
-    folder = checkpoint_folder(model)
-    if folder is not None:
-        name, place = folder[0] or "model", folder[1]
-        return SuiteModel(name=name, family=name, role="candidate", path=place)
-    return SuiteModel(name=model, family=model, role="candidate")
 
 
 def own_data(named: Sequence[str]) -> dict[str, Path]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from mteblite.suites.means import means_in_order
+from mteblite.suites.means import ENDS, means_in_order
 from mteblite.suites.suite_file import HEADLINES
 from mteblite_assets.cli import printing
+
+if TYPE_CHECKING:
+    from mteblite.lite_scores.comparison import Comparison
 
 Row = Mapping[str, Any]
 
@@ -52,14 +55,43 @@ def print_scores(
     )
 
 
+def print_comparison(
+    found: Comparison, model: str, against: str, *, suite: str, as_json: bool
+) -> None:
+    """Print the differences of two models."""
+    rows = printing.records(found.differences)
+    if as_json:
+        value = {
+            "suite": suite,
+            "model": model,
+            "against": against,
+            "level": found.level,
+            "joint": found.joint,
+            "not_scored": list(found.not_scored),
+            "differences": [{k: printing.plain(v) for k, v in r.items()} for r in rows],
+        }
+        click.echo(json.dumps(value))
+        return
+    title = (
+        f"{model} minus {against} on suite {suite} (points, on the items that both were scored on)"
+    )
+    printing.print_table(_points(rows, ("difference", "lower", "upper")), title)
+    if found.not_scored:
+        click.echo(
+            f"warning: {', '.join(found.not_scored)} could not be scored for both models; "
+            + ("told by the other tasks" if found.joint else "means that need them are left out")
+        )
+    click.echo(f"{found.level:.0%} intervals over redrawn items; `undecided` where they hold 0")
+
+
 def _means(total: Row, headline: str) -> list[Row]:
     """Both means of the suite, its headline first."""
     return [
         {
             "target": name.replace("_", " "),
             "predicted": total[name],
-            "lower": total[f"{name.removesuffix('_mean')}_lower"],
-            "upper": total[f"{name.removesuffix('_mean')}_upper"],
+            "lower": total[ENDS[name][0]],
+            "upper": total[ENDS[name][1]],
         }
         for name in means_in_order(headline)
     ]
@@ -78,7 +110,8 @@ def _warn(tasks: Sequence[Row], total: Row) -> None:
         )
 
 
-def _points(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def _points(
+    rows: Sequence[Row], scores: Sequence[str] = ("predicted", "lower", "upper")
+) -> list[dict[str, Any]]:
     """Scores and interval ends as people read them: times 100."""
-    scores = ("predicted", "lower", "upper")
     return [{k: round(v * 100, 2) if k in scores else v for k, v in r.items()} for r in rows]

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import click
 
+from mteblite.models.model_spec import checkpoint_folder
 from mteblite.suites.suite_file import SuiteModel
 from mteblite_assets.cli import printing
-from mteblite_assets.cli.checkpoint_folders import checkpoint_folder
-from mteblite_assets.cli.comparing import compare, print_comparison
+from mteblite_assets.cli.comparing import compare
 from mteblite_assets.cli.materializing import Report, materialize
 from mteblite_assets.cli.registering import add_model
-from mteblite_assets.cli.score_printing import print_scores
+from mteblite_assets.cli.score_printing import print_comparison, print_scores
 from mteblite_assets.cli.session import Session, UsageError
 from mteblite_assets.graph.plan import Scope
 
@@ -58,7 +58,8 @@ def score_model(
     if against is None:
         _print(session, names[0], suite, as_json)
     else:
-        print_comparison(compare(session, names[0], names[1], suite), as_json)
+        found = compare(session, names[0], names[1], suite)
+        print_comparison(found, names[0], names[1], suite=suite, as_json=as_json)
     return 0
 
 

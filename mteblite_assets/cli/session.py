@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from mteblite.suites.catalog import Catalog, Suite
 from mteblite_assets.graph.plan import Scope
 from mteblite_resources.home import Home
-from mteblite_resources.workbench import Workbench
 
 if TYPE_CHECKING:
     import dagster as dg
+
+    from mteblite_resources.workbench import Workbench
 
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -24,6 +26,14 @@ PROCESS = "mteblite/process"
 """Tag of runs inside a command: its process id."""
 
 
+PLATFORM = ("dagster", "duckdb", "dagster_dbt", "dbt", "dagster_webserver")
+"""Packages of the extra `platform`, which a home needs and a release does not."""
+
+NEEDS_PLATFORM = (
+    "this command works on a home, which needs the platform: pip install 'mteblite[platform]'"
+)
+
+
 class UsageError(ValueError):
     """Bad usage or bad input: exit code 2, one paragraph, no traceback."""
 
@@ -32,6 +42,8 @@ class Session:
     """Opens a home; everything costly is made on first use."""
 
     def __init__(self) -> None:
+        if any(find_spec(name) is None for name in PLATFORM):
+            raise UsageError(NEEDS_PLATFORM)
         self.home = Home.from_environment().prepare()
         # Child processes (dbt, runs of the daemon) must find the same home.
         os.environ["MTEBLITE_HOME"] = str(self.home.root)

@@ -150,7 +150,7 @@ def test_mteb_runs_the_released_tasks(own_home: Path, exported: Path, tmp_path: 
     import mteb
     from support.in_memory_tasks import encoder
 
-    from mteblite.releases.released_tasks import released_tasks
+    from mteblite import released_tasks
 
     shutil.copytree(own_home.parent / "data", tmp_path / "data")
     tasks = released_tasks(exported, {t: tmp_path / "data" / t for t in TASKS})

@@ -1,0 +1,93 @@
+"""Two models beside each other: the difference on every target, with a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from mteblite.calibrations.fitted_task import FittedTask
+from mteblite.lite_scores.joint_scores import JointRelease
+from mteblite.lite_scores.macro_release import MacroRelease
+from mteblite.lite_scores.pairing import Difference, paired_differences
+from mteblite.suites.task_types import TaskTypes
+
+COLUMNS = ["target", "difference", "lower", "upper", "probability", "verdict"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The first model minus the second, as fractions.
+
+    Attributes:
+        differences: COLUMNS, one row per target (`macro`, `mean`, `type:<type>`, `task:<name>`):
+            difference with the ends of its interval, probability that the first model is better,
+            and verdict (`better`, `worse`, `undecided`).
+        level: nominal level of the intervals.
+        joint: whether a joint calibration tells the differences of tasks that were not scored.
+        not_scored: tasks that one of the models lacks. Means over them are left out, unless joint.
+    """
+
+    differences: pd.DataFrame
+    level: float
+    joint: bool
+    not_scored: tuple[str, ...]
+
+
+def compare_observed(
+    fitted: Sequence[FittedTask],
+    first: Mapping[str, np.ndarray],
+    second: Mapping[str, np.ndarray],
+    *,
+    types: TaskTypes,
+    joint: JointRelease | MacroRelease | None,
+    level: float,
+) -> Comparison:
+    """Compare two models by what they did on the selected items.
+
+    Args:
+        fitted: the suite's tasks.
+        first: per task the outcomes (k,) or observations (k, d) of the first model.
+        second: the same of the second.
+        types: type of every task.
+        joint: the suite's calibration over all tasks, if it has one.
+        level: of the intervals.
+    """
+    shared = [t for t in fitted if t.task in first and t.task in second]
+    names = {t.task for t in shared}
+    known = TaskTypes({t: kind for t, kind in types.items() if t in names}, types.parts)
+    found = (
+        paired_differences(shared, first, second, level=level, types=known, release=joint)
+        if shared
+        else {}
+    )
+    told = isinstance(joint, JointRelease)
+    whole = set(found) if told else _whole_targets(fitted, names)
+    rows = [_row(target, d) for target, d in found.items() if target in whole]
+    lacking = tuple(sorted({t.task for t in fitted} - names))
+    return Comparison(pd.DataFrame(rows, columns=COLUMNS), level, told, lacking)
+
+
+def _whole_targets(fitted: Sequence[FittedTask], shared: set[str]) -> set[str]:
+    """Targets all of whose tasks are shared: a mean is never over other tasks than the suite's."""
+    targets = {f"task:{name}" for name in shared}
+    by_type: dict[str, list[str]] = {}
+    for task in fitted:
+        by_type.setdefault(task.task_type, []).append(task.task)
+    targets |= {f"type:{kind}" for kind, tasks in by_type.items() if set(tasks) <= shared}
+    return targets | {"macro", "mean"} if len(shared) == len(fitted) else targets
+
+
+def _row(target: str, found: Difference) -> dict[str, object]:
+    same = found.value == found.lower == found.upper == 0.0
+    verdict = "better" if found.lower > 0 else "worse" if found.upper < 0 else "undecided"
+    return {
+        "target": target,
+        "difference": found.value,
+        "lower": found.lower,
+        "upper": found.upper,
+        "probability": 0.5 if same else found.share_positive,
+        "verdict": verdict,
+    }

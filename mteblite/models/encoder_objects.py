@@ -1,0 +1,127 @@
+"""Loaded models as encoders: sentence-transformers, encoders of mteb, anything that encodes texts.
+
+Nothing tells when the weights of a loaded model change, so its vectors are kept for one call only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from mteblite.models.encoders import EncodingSettings
+from mteblite.models.model_identity import ModelIdentity
+from mteblite.models.model_spec import ModelSpec
+from mteblite.models.running_models import MtebRunning
+from mteblite.models.stored_encoder import StoredEncoder
+from mteblite.vectors.store import VectorStore
+
+FINGERPRINT = "loaded-model"
+
+
+@contextmanager
+def object_encoder(
+    model: Any,
+    store: VectorStore,
+    max_tokens: int | None,
+    settings: EncodingSettings,
+    progress: Callable[[int, int], None],
+) -> Iterator[StoredEncoder]:
+    """Give a loaded model as an encoder, and leave the model as it was.
+
+    Args:
+        model: a SentenceTransformer, an encoder of mteb, or an object whose `encode(texts)` returns
+            one vector per text.
+        store: an empty store.
+        max_tokens: caps the model's own token limit, where it is a SentenceTransformer.
+        settings: batch size. Device, precision and backend are the model's own.
+        progress: called with (encoded, to encode) after every chunk.
+
+    Raises:
+        ValueError: the object has no `encode`.
+    """
+    if not callable(getattr(model, "encode", None)):
+        raise ValueError(
+            f"{type(model).__name__} has no encode(): expected a model name, the folder of a "
+            "checkpoint, a SentenceTransformer, an encoder of mteb, or an object whose "
+            "encode(texts) returns one vector per text"
+        )
+    inner = _as_mteb(model)
+    spec = ModelSpec(_name(model), "loaded")
+    identity = ModelIdentity(FINGERPRINT, FINGERPRINT, "local", FINGERPRINT)
+    own = EncodingSettings(batch_size=settings.batch_size, chunk_size=settings.chunk_size)
+    facts: Path = store.root / FINGERPRINT / "encoder.json"
+    running = MtebRunning(FINGERPRINT, lambda: inner, facts, max_tokens, own)
+    encoder = StoredEncoder(
+        spec, identity, store, running, own, max_tokens=max_tokens, progress=progress
+    )
+    with _restored(inner):
+        try:
+            yield encoder
+        finally:
+            encoder.close()
+
+
+@contextmanager
+def _restored(inner: Any) -> Iterator[None]:
+    """Give a sentence-transformers model back its token limit and its mode."""
+    from sentence_transformers import SentenceTransformer
+
+    model = getattr(inner, "model", None)
+    if not isinstance(model, SentenceTransformer):
+        yield
+        return
+    limit, training = model.max_seq_length, model.training
+    truncation = getattr(getattr(model[0], "tokenizer", None), "truncation", None)
+    try:
+        yield
+    finally:
+        model.train(training)
+        if type(model[0]).__name__ != "StaticEmbedding":
+            model.max_seq_length = limit
+        elif truncation is None:
+            model[0].tokenizer.no_truncation()
+        else:
+            model[0].tokenizer.enable_truncation(**truncation)
+
+
+def _as_mteb(model: Any) -> Any:
+    from mteb.models import EncoderProtocol, SentenceTransformerEncoderWrapper
+    from sentence_transformers import SentenceTransformer
+
+    if isinstance(model, SentenceTransformer):
+        return SentenceTransformerEncoderWrapper(model)
+    return model if isinstance(model, EncoderProtocol) else _PlainEncoder(model)
+
+
+def _name(model: Any) -> str:
+    """The model's own name where it has one that is allowed, else its class's."""
+    card = getattr(model, "model_card_data", None)
+    meta = getattr(model, "mteb_model_meta", None)
+    for name in (getattr(meta, "name", None), getattr(card, "model_id", None)):
+        try:
+            return ModelSpec(str(name), "loaded").name if name else type(model).__name__
+        except ValueError:
+            continue
+    return type(model).__name__
+
+
+class _PlainEncoder:
+    """An object whose `encode` takes a list of texts, as mteb calls encoders; no prompts."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def encode(self, inputs: Any, **_: Any) -> Any:
+        return self._model.encode([text for batch in inputs for text in batch["text"]])
+
+    def similarity(self, a: Any, b: Any) -> Any:
+        from mteb.similarity_functions import cos_sim
+
+        return cos_sim(a, b)
+
+    def similarity_pairwise(self, a: Any, b: Any) -> Any:
+        from mteb.similarity_functions import pairwise_cos_sim
+
+        return pairwise_cos_sim(a, b)

@@ -35,11 +35,11 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "mteblite needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --constraint constraints.txt --editable '.[sample,dev]'
+	$(BIN)/python -m pip install -q --constraint constraints.txt --editable '.[platform,sample,dev]'
 	touch $@
 
 lock:                 ## resolve again and write constraints.txt
-	$(BIN)/python -m pip install -q --upgrade --editable '.[sample,dev]'
+	$(BIN)/python -m pip install -q --upgrade --editable '.[platform,sample,dev]'
 	{ head -2 constraints.txt; $(BIN)/python -m pip freeze --exclude-editable \
 		| sed 's/^torch==\([0-9.]*\).*/torch==\1/'; } > constraints.new && mv constraints.new constraints.txt
 

@@ -94,12 +94,14 @@ class Warehouse:
                 connection.close()
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> pd.DataFrame:
-        """Run one read-only statement on the snapshot.
+        """Run one read-only statement on the snapshot; one that is missing is published first.
 
         Raises:
             FileNotFoundError: nothing has been published yet.
             duckdb.Error: the statement is wrong, or would write.
         """
+        if not self.snapshot.exists() and self.writer.exists():
+            self.publish()
         if not self.snapshot.exists():
             raise FileNotFoundError(
                 f"no warehouse at {self.snapshot}: run `mteblite quickstart` or "

@@ -175,15 +175,15 @@ def minilm() -> Any:
 
 
 def _folder_spec() -> Any:
-    from mteblite.models.model_spec import ModelSpec
+    from mteblite.suites.suite_model import SuiteModel
 
-    return ModelSpec("minilm-folder", "minilm", path=str(_minilm_folder()))
+    return SuiteModel.named("minilm-folder", "minilm", path=str(_minilm_folder()))
 
 
 def _packaged_spec() -> Any:
-    from mteblite.models.model_spec import ModelSpec
+    from mteblite.suites.suite_model import SuiteModel
 
-    return ModelSpec("package:minilm-l6", "minilm")
+    return SuiteModel.named("package:minilm-l6", "minilm")
 
 
 if __name__ == "__main__":

@@ -34,13 +34,14 @@ sys.path.insert(0, str(REPOSITORY / "tests"))
 
 import loop_validation
 from support import simulator
+from support.fits import predict_held_out
 
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.kmeans import kmeans
 from mteblite.seeds import generator
 from mteblite.validation.folds import make_folds, mean_scores
-from mteblite.validation.lomo import Settings, predict_held_out
+from mteblite.validation.lomo import Settings
 from mteblite.validation.nested import predict_nested
 from mteblite.validation.presets import packaged_presets
 from mteblite.validation.variants import suite_variants

@@ -137,11 +137,11 @@ _ENCODERS: dict[str, Any] = {}
 def _encoder(model: str, folder: Path) -> Any:
     from mteblite.models.encoders import open_encoder
     from mteblite.models.model_identity import identify
-    from mteblite.models.model_spec import ModelSpec
+    from mteblite.suites.suite_model import SuiteModel
     from mteblite.vectors.store import VectorStore
 
     if model not in _ENCODERS:
-        spec = ModelSpec(model, "benchmark")
+        spec = SuiteModel.named(model, "benchmark")
         store, home = VectorStore(folder / "vectors"), folder / "cache"
         _ENCODERS[model] = open_encoder(spec, identify(spec, home), store, home=home, keep=[])
     return _ENCODERS[model]

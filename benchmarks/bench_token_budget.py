@@ -23,14 +23,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(REPOSITORY / "tests"))
 
 from support import simulator
+from support.fits import fit_task
 
-from mteblite.calibrations.fitted_task import fit_task
 from mteblite.calibrations.variant import Variant
 from mteblite.seeds import generator
 from mteblite.validation.lomo import Settings, predict_protocol
 from mteblite.validation.metrics import validation_metrics
 
-VARIANTS = ("fisher/gp/strat+crossfit", "facility/mean/strat+crossfit",
+VARIANTS = ("fisher/gp/strat+crossfit",
             "anchor/mean/strat+crossfit", "strat_difficulty/mean/strat+crossfit")  # fmt: skip
 
 

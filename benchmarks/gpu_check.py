@@ -129,10 +129,10 @@ def _stored(model: Path, texts: list[str], root: Path, **settings: Any) -> tuple
     """The product's path: vectors out of the store that it put them into."""
     from mteblite.models.encoders import EncodingSettings, open_encoder
     from mteblite.models.model_identity import identify
-    from mteblite.models.model_spec import ModelSpec
+    from mteblite.suites.suite_model import SuiteModel
     from mteblite.vectors.store import VectorStore
 
-    spec = ModelSpec("gpu-check", "minilm", path=str(model))
+    spec = SuiteModel.named("gpu-check", "minilm", path=str(model))
     encoder = open_encoder(
         spec, identify(spec, root), VectorStore(root / "vectors"), home=root,
         settings=EncodingSettings(**settings),

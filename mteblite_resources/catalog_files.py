@@ -13,18 +13,12 @@ from typing import Any
 from mteblite.calibrations.levels import ALL_CALIBRATIONS
 from mteblite.calibrations.registry import ESTIMATORS, SET_ESTIMATORS
 from mteblite.item_parameters.fitting import RESPONSE_MODELS
-from mteblite.models.model_spec import spec_of
 from mteblite.sample.models.catalog import packaged_model
 from mteblite.selections.registry import SELECTORS
 from mteblite.suites.catalog import Catalog, Suite, make_suite
 from mteblite.suites.resolution import LeftOut
-from mteblite.suites.suite_file import (
-    SuiteFile,
-    SuiteFileError,
-    SuiteModel,
-    check_methods,
-    read_suite_file,
-)
+from mteblite.suites.suite_file import SuiteFile, SuiteFileError, check_methods, read_suite_file
+from mteblite.suites.suite_model import SuiteModel
 from mteblite.validation.folds import PROTOCOLS
 from mteblite.validation.presets import packaged_presets
 from mteblite_resources.frozen_tasks import packaged_suites, recall_resolution, stamp, write_json
@@ -105,9 +99,8 @@ def _check_models(file_name: str, file: SuiteFile) -> None:
     """Refuse names that no model can have; whether its files are there is seen when it runs."""
     for number, model in enumerate(file.models):
         try:
-            spec = spec_of(model)
-            if spec.is_packaged:
-                packaged_model(spec.packaged_name)
+            if model.is_packaged:
+                packaged_model(model.packaged_name)
         except ValueError as error:
             raise SuiteFileError(f"{file_name}: `models.{number}`: {error}") from error
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pandas as pd
 
-from mteblite.lite_scores.joint_scores import JointRelease
-from mteblite.lite_scores.model_scores import read_release
-from mteblite.lite_scores.release import fitted_from_json
+from mteblite.calibrations.fitted_task import FittedTask
+from mteblite.lite_scores.joint_calibration import JointCalibration
 from mteblite.releases.release_files import write_release
 from mteblite.releases.released_task import ReleasedTask, release_task
 from mteblite.releases.selection_document import (
@@ -115,12 +114,11 @@ def usual_widths(intervals: pd.DataFrame, joint: str | None) -> pd.DataFrame:
 
     Args:
         intervals: by target, from held-out residuals.
-        joint: the calibration over all tasks, if there is one, as JSON.
+        joint: the joint calibration, if there is one, as JSON.
     """
-    release = None if joint is None else read_release(joint)
-    if not isinstance(release, JointRelease):
+    if joint is None:
         return intervals
-    own = release.usual_widths()
+    own = JointCalibration.from_json(joint).usual_widths()
     rest = intervals.drop(columns=["half_width", "interval_method"])
     return rest.merge(own, on="target", how="inner", validate="one_to_one")
 
@@ -152,7 +150,7 @@ def _task(bench: Workbench, row: Mapping[Any, Any], tables: Mapping[str, Any]) -
         source=str(resolved["source"]),
         metrics=tuple(pool.meta.get("metrics", [])),
     )
-    fitted = fitted_from_json(str(row["fitted"]))
+    fitted = FittedTask.from_json(str(row["fitted"]))
     return release_task(description, fitted, pool, str(row["pool_hash"]))
 
 

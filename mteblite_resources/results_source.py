@@ -10,9 +10,9 @@ from typing import Any
 
 import pandas as pd
 
-from mteblite.models.model_spec import mteb_name
 from mteblite.reference_scores.registry_facts import RegistryFacts
 from mteblite.reference_scores.result_format import Cell, RefusedFile, ResultFile
+from mteblite.suites.suite_model import mteb_name
 from mteblite.suites.task_description import TaskDescription
 from mteblite_resources.result_folder import folder_name, results_root
 from mteblite_resources.result_reading import read_result_file

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from mteblite.models.model_spec import checkpoint_name
 from mteblite.reference_scores.public_models import teaching_scores
+from mteblite.suites.suite_model import checkpoint_name
 from mteblite.suites.task_description import TaskDescription
 from mteblite_resources.home import Home
 from mteblite_resources.mteb_registry import registry_facts

@@ -18,12 +18,11 @@ import pandas as pd
 
 from mteblite.models.encoders import EncodingSettings, open_encoder
 from mteblite.models.model_identity import ModelIdentity, identify
-from mteblite.models.model_spec import ModelSpec, spec_of
 from mteblite.models.pool_vectors import pool_vectors
 from mteblite.pools.pool import Pool
 from mteblite.suites.catalog import Catalog, Suite, TaskEntry
 from mteblite.suites.resolution import Difference, Resolution, differences
-from mteblite.suites.suite_file import SuiteModel
+from mteblite.suites.suite_model import SuiteModel
 from mteblite.suites.task_description import TaskDescription
 from mteblite.tasks.mteb_tasks import MtebTasks
 from mteblite.tasks.resolving import resolve_tasks
@@ -146,8 +145,8 @@ class Workbench:
 
     # --- models --------------------------------------------------------------------------
 
-    def spec(self, model: SuiteModel) -> ModelSpec:
-        """Return the specification of a registered model.
+    def with_weights(self, model: SuiteModel) -> SuiteModel:
+        """Return a model whose weights are there to be loaded.
 
         Raises:
             ValueError: nobody gave this home the model's weights.
@@ -157,13 +156,13 @@ class Workbench:
                 f"model {model.name!r} is a private checkpoint that is known by name alone: give "
                 f"its weights with `mteblite models add {model.name} --suite NAME --path FOLDER`"
             )
-        return spec_of(model)
+        return model
 
     def identify(self, model: SuiteModel) -> ModelIdentity:
         """Return which model a name stands for now: content or revision, never a path."""
         key = model.model_dump_json()
         if key not in self._identities:
-            self._identities[key] = identify(self.spec(model), self.home.cache)
+            self._identities[key] = identify(self.with_weights(model), self.home.cache)
         return self._identities[key]
 
     def encoder(
@@ -175,7 +174,7 @@ class Workbench:
             self._encoders,
             key,
             lambda: open_encoder(
-                self.spec(model),
+                self.with_weights(model),
                 self.identify(model),
                 self.store,
                 max_tokens,
@@ -256,7 +255,7 @@ class Workbench:
         """
         description = self.describe(entry)
         order = self.score_sources.usable(order, of_mteb=description.source == "mteb")
-        deviation = self.spec(model).deviation
+        deviation = self.with_weights(model).deviation
         chain = self.score_sources.chain(order, description, deviation, public)
         encoder = self.encoder(model, max_tokens, progress)
         revision = encoder.result_revision

@@ -16,7 +16,7 @@ from support.hub_tasks import TASKS
 from mteblite.pools.pool import Pool
 from mteblite.pools.restriction import restrict
 from mteblite.suites.pool_settings import PoolSettings
-from mteblite.suites.suite_file import SuiteModel
+from mteblite.suites.suite_model import SuiteModel
 from mteblite.task_types.drawing import draw_pool
 from mteblite.task_types.scoring import score_pool
 

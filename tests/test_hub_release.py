@@ -18,7 +18,7 @@ from support import tiny_suite
 from mteblite.lite_scores.observing import observe_selection
 from mteblite.releases.released_task import rebuild_pool
 from mteblite.seeds import generator
-from mteblite.suites.suite_file import SuiteModel
+from mteblite.suites.suite_model import SuiteModel
 from mteblite.task_types.scoring import set_statistic
 
 SUITE = "parts"

@@ -1,161 +1,257 @@
-"""Fit, select and calibrate a task on its reference models; see `task_model.FittedTask`."""
+"""A task ready to score new models: its selection, item parameters, estimator and calibration.
+
+Predictions of a new model use its outcomes on the selected items and nothing else of it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import base64
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from mteblite.calibrations.cross_fitted_task import cross_fitted_estimates, observed_on
-from mteblite.calibrations.levels import CROSS_FITTED, JOINT, starting_line
-from mteblite.calibrations.linear import Calibration, find_calibration
+from mteblite.calibrations.estimator import Reference, legal_range
+from mteblite.calibrations.linear import Calibration
 from mteblite.calibrations.registry import (
-    AIMS_AT_FULL_SCORE,
-    NEEDS_REFERENCE,
+    SET_STATISTIC,
     Statistic,
-    usable_estimator,
+    estimate_set,
+    find_estimator,
+    find_set_estimator,
+    make_context,
 )
-from mteblite.calibrations.set_estimators import check_not_degenerate
-from mteblite.calibrations.task_model import FittedTask as FittedTask
-from mteblite.calibrations.training_fit import reference_of
-from mteblite.calibrations.variant import Variant
-from mteblite.item_parameters.evidence import TaskEvidence
-from mteblite.item_parameters.fitting import ItemFit, fit_items, restrict, usable_models
-from mteblite.selections.token_budget import choose
 from mteblite.task_types.scoring import set_statistic
 
+FORMAT = 1
+"""Of the stored form."""
 
-def fit_task(
-    evidence: TaskEvidence,
-    variant: Variant,
-    k: int,
-    rng_keys: tuple[str | int, ...],
-    *,
-    response_model: str = "auto",
-    statistic: Statistic = set_statistic,
-    costs: np.ndarray | None = None,
-) -> FittedTask:
-    """Fit, select and calibrate a task on its reference models.
 
-    Args:
-        evidence: reference models; those without a full score or outcomes are left out.
-        variant: what to build. A joint calibration (`blup`) is made over the tasks of a suite;
-            here its tasks get the cross-fitted line that it starts from.
-        k: items to select.
-        rng_keys: stable keys of the random draws, e.g. (suite, seed).
-        response_model: see `fit_items`.
-        statistic: the official set statistic.
-        costs: tokens of each item, where items are chosen for tokens; see `choose`.
+@dataclass(frozen=True)
+class FittedTask:
+    """Everything that scoring a model on a task's selection needs.
 
-    Raises:
-        ValueError: no model can be used, or the estimate is undefined for every one of them.
+    Attributes:
+        task: task name.
+        task_type: mteb's type.
+        kind: `per_item` or `set_metric`.
+        items: the pool's items: item_id, hf_subset, split, stratum, gold, pool_weight.
+        selection: item_id, method, rank, weight, in rank order.
+        item_parameters: of all pool items.
+        estimator: name in ESTIMATORS, or `set_statistic`.
+        calibration_method: `linear`, `offset` or `none`.
+        calibration: fitted on the reference models.
+        theta_mean: mean full score of the reference models.
+        theta_sd: its standard deviation.
+        reference_low: least full score of the reference models.
+        reference_high: greatest.
+        statistic: the official set statistic, unless a test passes its own.
+        reference: the reference models, where the estimator is in NEEDS_REFERENCE.
     """
-    fit = fit_items(evidence, response_model)
-    selection = choose(variant.selection(evidence.kind), evidence, fit, k, rng_keys, costs)
-    return calibrate_variant(
-        evidence, fit, selection, variant, rng_keys,
-        response_model=response_model, statistic=statistic, k=k, costs=costs,
-    )  # fmt: skip
+
+    task: str
+    task_type: str
+    kind: str
+    items: pd.DataFrame
+    selection: pd.DataFrame
+    item_parameters: pd.DataFrame
+    estimator: str
+    calibration_method: str
+    calibration: Calibration
+    theta_mean: float
+    theta_sd: float
+    reference_low: float
+    reference_high: float
+    statistic: Statistic = set_statistic
+    reference: Reference | None = None
+
+    def raw(self, observed: np.ndarray) -> float:
+        """Return the uncalibrated estimate of one model.
+
+        Args:
+            observed: on the rows of `selection`, in their order: outcomes (k,) of a per-item
+                task (NaN = not observed), observations (k, d) of a set metric.
+        """
+        return float(self.raw_many([np.asarray(observed)])[0])
+
+    def raw_many(self, observed: Sequence[np.ndarray]) -> np.ndarray:
+        """Return raw estimates (n_models,) of several models; each as in `raw`."""
+        for model in observed:
+            if len(model) != len(self.selection):
+                raise ValueError(
+                    f"{self.task}: got outcomes on {len(model)} items; "
+                    f"the selection has {len(self.selection)}"
+                )
+        if self.kind == "per_item":
+            bounds = legal_range(self.task_type)
+            context = make_context(
+                self.selection,
+                self.item_parameters,
+                self.items,
+                bounds=bounds,
+                reference=self.reference,
+            )
+            return find_estimator(self.estimator)(np.array(observed, dtype=float), context)
+        rows = self.selected_rows
+        weights = self.selection["weight"].to_numpy(dtype=float)
+        official = self.estimator == SET_STATISTIC
+        statistic = self.statistic if official else find_set_estimator(self.estimator)
+        return np.array(
+            [
+                estimate_set(self.task_type, model, rows, weights, statistic=statistic)
+                for model in observed
+            ]
+        )
+
+    @property
+    def selected_rows(self) -> pd.DataFrame:
+        """The rows of `items` of the selection, in its order."""
+        rows = self.items.set_index("item_id", drop=False).loc[self.selection["item_id"]]
+        return rows.reset_index(drop=True)
+
+    def calibrated(self, observed: np.ndarray) -> float:
+        """Return the calibrated estimate before clipping; see `raw`."""
+        return float(self.calibration.apply(np.array([self.raw(observed)]))[0])
+
+    def calibration_row(self) -> dict[str, object]:
+        """Return the row of `calibrations.calibrations`, all scalars."""
+        return {
+            "task": self.task,
+            "method": self.calibration_method,
+            "estimator": self.estimator,
+            "slope": self.calibration.slope,
+            "intercept": self.calibration.intercept,
+            "residual_sd": self.calibration.residual_sd,
+            "n_models": self.calibration.n_models,
+            "theta_mean": self.theta_mean,
+            "theta_sd": self.theta_sd,
+            "reference_low": self.reference_low,
+            "reference_high": self.reference_high,
+        }
+
+    @classmethod
+    def from_tables(
+        cls,
+        *,
+        task: str,
+        task_type: str,
+        kind: str,
+        items: pd.DataFrame,
+        selection: pd.DataFrame,
+        item_parameters: pd.DataFrame,
+        calibration: dict[str, object],
+        statistic: Statistic = set_statistic,
+        reference: Reference | None = None,
+    ) -> FittedTask:
+        """Rebuild a fitted task from its stored tables.
+
+        Args:
+            task: task name.
+            task_type: mteb's type.
+            kind: `per_item` or `set_metric`.
+            items: the pool's items.
+            selection: the selected items.
+            item_parameters: of all pool items.
+            calibration: a `calibration_row`.
+            statistic: the official set statistic.
+            reference: see `reference_of`, where the estimator is in NEEDS_REFERENCE.
+        """
+        number = {
+            name: float(str(calibration[name]))
+            for name in (
+                *("slope", "intercept", "residual_sd"),
+                *("theta_mean", "theta_sd", "reference_low", "reference_high"),
+            )
+        }
+        line = (number.pop("slope"), number.pop("intercept"), number.pop("residual_sd"))
+        return cls(
+            task=task,
+            task_type=task_type,
+            kind=kind,
+            items=items.sort_values("item_id", ignore_index=True),
+            selection=selection.sort_values("rank", ignore_index=True),
+            item_parameters=item_parameters.sort_values("item_id", ignore_index=True),
+            estimator=str(calibration["estimator"]),
+            calibration_method=str(calibration["method"]),
+            calibration=Calibration(*line, n_models=int(str(calibration["n_models"]))),
+            statistic=statistic,
+            reference=reference,
+            **number,
+        )
+
+    def to_json(self) -> str:
+        """Return its stored form: items, selection, item parameters and calibration.
+
+        Estimators that look at the reference models need their outcomes, too; only then are they
+        in it.
+        """
+        reference = {} if self.reference is None else {"reference": _reference(self.reference)}
+        return json.dumps(
+            {
+                **reference,
+                "format": FORMAT,
+                "task": self.task,
+                "task_type": self.task_type,
+                "kind": self.kind,
+                "items": _columns(self.items),
+                "selection": _columns(self.selection),
+                "item_parameters": _columns(self.item_parameters),
+                "calibration": {k: _plain(v) for k, v in self.calibration_row().items()},
+            },
+            sort_keys=True,
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> FittedTask:
+        """Return what `to_json` wrote.
+
+        Raises:
+            ValueError: a format that this version does not know.
+        """
+        value: dict[str, Any] = json.loads(text)
+        if value.get("format") != FORMAT:
+            raise ValueError(
+                f"a fitted task of format {value.get('format')!r}; this version reads {FORMAT}: "
+                "materialize the lite_scores stage again"
+            )
+        line = value["calibration"].items()
+        return cls.from_tables(
+            task=value["task"],
+            task_type=value["task_type"],
+            kind=value["kind"],
+            items=pd.DataFrame(value["items"]),
+            selection=pd.DataFrame(value["selection"]),
+            item_parameters=pd.DataFrame(value["item_parameters"]),
+            calibration={k: float("nan") if v is None else v for k, v in line},
+            reference=_read_reference(value["reference"]) if "reference" in value else None,
+        )
 
 
-def calibrate_variant(
-    evidence: TaskEvidence,
-    fit: ItemFit,
-    selection: pd.DataFrame,
-    variant: Variant,
-    rng_keys: tuple[str | int, ...],
-    *,
-    response_model: str = "auto",
-    statistic: Statistic = set_statistic,
-    k: int | None = None,
-    costs: np.ndarray | None = None,
-) -> FittedTask:
-    """Calibrate a selection as a variant asks for, cross-fitted where it does; see `fit_task`.
-
-    Args:
-        evidence: reference models.
-        fit: their items.
-        selection: the variant's selection on the fit.
-        variant: whose estimator and calibration to use.
-        rng_keys: those of the selection; inner fits select with them.
-        response_model: see `fit_items`.
-        statistic: the official set statistic.
-        k: what the selection was chosen with, and inner fits are; None = its number of items.
-        costs: tokens of each item, where items are chosen for tokens; see `choose`.
-    """
-    estimator = variant.estimator_for(evidence.kind)
-    calibration = variant.calibration_for(
-        usable_estimator(estimator, evidence.kind, usable=fit.usable)
-    )
-    held_out: np.ndarray | None = None
-    if calibration in CROSS_FITTED or calibration in JOINT:
-        calibration = CROSS_FITTED.get(calibration, starting_line(evidence.kind))
-        held_out = cross_fitted_estimates(
-            evidence, variant.selection(evidence.kind), estimator, k or len(selection), rng_keys,
-            response_model=response_model, statistic=statistic, costs=costs,
-        )  # fmt: skip
-    return calibrate_task(
-        evidence, fit, selection, estimator,
-        calibration=calibration, statistic=statistic, cross_fitted=held_out,
-    )  # fmt: skip
+def _reference(reference: Reference) -> dict[str, Any]:
+    """Outcomes as compressed little-endian doubles; nothing but numbers can come out again."""
+    data = zlib.compress(np.ascontiguousarray(reference.outcomes, dtype="<f8").tobytes(), 9)
+    return {
+        "shape": list(reference.outcomes.shape),
+        "outcomes": base64.b64encode(data).decode("ascii"),
+        "full_scores": reference.full_scores.tolist(),
+        "families": list(reference.families),
+    }
 
 
-def calibrate_task(
-    evidence: TaskEvidence,
-    fit: ItemFit,
-    selection: pd.DataFrame,
-    estimator: str,
-    *,
-    calibration: str | None = None,
-    statistic: Statistic = set_statistic,
-    cross_fitted: np.ndarray | None = None,
-) -> FittedTask:
-    """Calibrate a selection on the reference models that have a full score and outcomes.
+def _read_reference(value: dict[str, Any]) -> Reference:
+    data = zlib.decompress(base64.b64decode(value["outcomes"]))
+    outcomes = np.frombuffer(data, dtype="<f8").reshape(value["shape"]).astype(float)
+    return Reference(outcomes, np.array(value["full_scores"], float), tuple(value["families"]))
 
-    Args:
-        evidence: reference models.
-        fit: their items, see `fit_items`.
-        selection: see `select`.
-        estimator: of per-item tasks; for set metrics a name in SET_ESTIMATORS, anything else means
-            their official statistic. Without usable abilities, estimators that need them become
-            `mean`.
-        calibration: a name in CALIBRATIONS; by default `linear`, or `none` for estimators that aim
-            at the full score themselves.
-        statistic: the official set statistic.
-        cross_fitted: (n_models with a full score and outcomes,) raw estimates to calibrate on, see
-            `cross_fitted_estimates`; None = the estimates of the fit itself.
 
-    Raises:
-        ValueError: no model can be used, or the estimate is undefined for every one of them.
-    """
-    reference = restrict(evidence, usable_models(evidence))
-    used = usable_estimator(estimator, evidence.kind, usable=fit.usable)
-    if calibration is None:
-        calibration = "none" if used in AIMS_AT_FULL_SCORE else "linear"
-    unfinished = FittedTask(
-        task=evidence.task,
-        task_type=evidence.task_type,
-        kind=evidence.kind,
-        items=evidence.items,
-        selection=selection.sort_values("rank", ignore_index=True),
-        item_parameters=fit.item_parameters,
-        estimator=used,
-        calibration_method=calibration,
-        calibration=Calibration(1.0, 0.0, float("nan"), 0),
-        theta_mean=fit.theta_mean,
-        theta_sd=fit.theta_sd,
-        reference_low=float(reference.full_scores.min()),
-        reference_high=float(reference.full_scores.max()),
-        statistic=statistic,
-        reference=reference_of(reference) if used in NEEDS_REFERENCE else None,
-    )
-    raw = cross_fitted
-    try:
-        check_not_degenerate(evidence.task_type, unfinished.selected_rows)
-        if raw is None:
-            raw = unfinished.raw_many(observed_on(reference, unfinished.selection))
-        line = find_calibration(calibration)(raw, reference.full_scores)
-    except ValueError as error:
-        raise ValueError(f"{evidence.task}: {error}") from error
-    return replace(unfinished, calibration=line)
+def _columns(frame: pd.DataFrame) -> dict[str, list[Any]]:
+    return {str(c): [_plain(v) for v in frame[c].tolist()] for c in frame.columns}
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN: it becomes null, and NaN again when read."""
+    return None if isinstance(value, float) and value != value else value

@@ -1,6 +1,6 @@
 """Where a calibration is fitted: per task in sample, per task cross-fitted, or over all tasks.
 
-A new one is a `Fitter` in `linear.py`, or a joint layer in `joint.py`, and one entry.
+A new one is a function in `linear.py`, or a joint calibration beside `blup.py`, and one entry.
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 from mteblite.calibrations.linear import CALIBRATIONS
 
 CROSS_FITTED: dict[str, str] = {"crossfit": "linear", "crossfit_offset": "offset"}
-"""Calibrations fitted on estimates of models that did not choose the items: name -> Fitter."""
-JOINT = ("macro", "blup")
+"""Calibrations fitted on estimates of models that did not choose the items: name -> name
+in CALIBRATIONS."""
+JOINT = ("blup",)
 """Calibrations over all tasks of a suite, on top of `crossfit_offset`."""
 ALL_CALIBRATIONS: tuple[str, ...] = (*CALIBRATIONS, *CROSS_FITTED, *JOINT)
 

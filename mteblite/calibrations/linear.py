@@ -1,7 +1,7 @@
 """Map raw estimates to full scores: none, offset or linear (least squares) per task.
 
 MTEB-lite maps each estimate by a per-task linear calibration fitted on the reference models;
-guards from `method.md` 3.9. A new calibration is a `Fitter` and one entry in CALIBRATIONS.
+guards from `method.md` 3.9. A new calibration is a function and one entry in CALIBRATIONS.
 """
 
 from __future__ import annotations
@@ -42,40 +42,20 @@ class Calibration:
         return self.slope * estimates + self.intercept
 
 
-Fitter = Callable[[np.ndarray, np.ndarray], Calibration]
-"""(raw estimates (n_models,), full scores (n_models,)) -> Calibration."""
+Line = tuple[float, float]
+"""(slope, intercept)."""
 
 
-def fit_linear(estimates: np.ndarray, full_scores: np.ndarray) -> Calibration:
-    """Fit by least squares; falls back to the offset without spread or with under 3 models.
-
-    Args:
-        estimates: (n_models,) raw estimates; NaN = undefined, left out.
-        full_scores: (n_models,) full scores; NaN = none, left out.
-
-    Raises:
-        ValueError: no model has both.
-    """
-    slope, intercept = fit_lines(np.asarray(estimates, float)[None, :], full_scores)
-    freedom = 1 if slope[0] == 1.0 else 2
-    return _calibration(estimates, full_scores, float(slope[0]), float(intercept[0]), freedom)
-
-
-def fit_offset(estimates: np.ndarray, full_scores: np.ndarray) -> Calibration:
+def offset_line(estimates: np.ndarray, full_scores: np.ndarray) -> Line:
     """Shift by the mean difference; the slope is 1."""
     x, y = _pairs(estimates, full_scores)
-    return _calibration(estimates, full_scores, 1.0, float(y.mean() - x.mean()), 1)
+    return 1.0, float(y.mean() - x.mean())
 
 
-def fit_none(estimates: np.ndarray, full_scores: np.ndarray) -> Calibration:
-    """Leave estimates as they are; `residual_sd` still tells how far off they are."""
-    return _calibration(estimates, full_scores, 1.0, 0.0, 0)
-
-
-def fit_inverse(estimates: np.ndarray, full_scores: np.ndarray) -> Calibration:
+def inverse_line(estimates: np.ndarray, full_scores: np.ndarray) -> Line:
     """Regress estimates on full scores and invert the line (classical calibration).
 
-    Unlike `fit_linear` it does not shrink: the result is the full score plus noise, which is what a
+    Unlike `linear` it does not shrink: the result is the full score plus noise, which is what a
     joint calibration wants to start from. Without a clear relation it shifts only.
     """
     x, y = _pairs(estimates, full_scores)
@@ -83,32 +63,70 @@ def fit_inverse(estimates: np.ndarray, full_scores: np.ndarray) -> Calibration:
     shared = float((deviation * (x - x.mean())).sum())
     size = float((deviation**2).sum() * ((x - x.mean()) ** 2).sum())
     if len(x) < MIN_MODELS_FOR_SLOPE or size <= 0 or shared < MIN_CORRELATION * np.sqrt(size):
-        return fit_offset(estimates, full_scores)
+        return offset_line(estimates, full_scores)
     slope = float(np.clip((deviation**2).sum() / shared, *INVERSE_RANGE))
-    intercept = float(y.mean() - slope * x.mean())
-    return _calibration(estimates, full_scores, slope, intercept, 2)
+    return slope, float(y.mean() - slope * x.mean())
 
 
-CALIBRATIONS: dict[str, Fitter] = {
-    "linear": fit_linear,
-    "offset": fit_offset,
-    "none": fit_none,
-    "inverse": fit_inverse,
+def linear_line(estimates: np.ndarray, full_scores: np.ndarray) -> Line:
+    """Fit by least squares; falls back to the offset without spread or with under 3 models."""
+    slope, intercept = fit_lines(np.asarray(estimates, float)[None, :], full_scores)
+    return float(slope[0]), float(intercept[0])
+
+
+def no_line(estimates: np.ndarray, full_scores: np.ndarray) -> Line:
+    """Leave estimates as they are."""
+    del estimates, full_scores
+    return 1.0, 0.0
+
+
+CALIBRATIONS: dict[str, Callable[[np.ndarray, np.ndarray], Line]] = {
+    "linear": linear_line,
+    "offset": offset_line,
+    "none": no_line,
+    "inverse": inverse_line,
 }
+"""(raw estimates (n_models,), full scores (n_models,)) -> the line; NaN of either is left out.
+
+They raise ValueError where no model has both."""
 
 
-def find_calibration(name: str) -> Fitter:
-    """Return a calibration by name."""
+def find_line(name: str) -> Callable[[np.ndarray, np.ndarray], Line]:
+    """Return a calibration by name.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
     if name not in CALIBRATIONS:
         raise ValueError(f"calibration {name!r} is unknown; allowed: {', '.join(CALIBRATIONS)}")
     return CALIBRATIONS[name]
+
+
+def fit_calibration(name: str, estimates: np.ndarray, full_scores: np.ndarray) -> Calibration:
+    """Fit a line and measure the spread around it.
+
+    Args:
+        name: a name in CALIBRATIONS.
+        estimates: (n_models,) raw estimates; NaN = undefined, left out.
+        full_scores: (n_models,) full scores; NaN = none, left out.
+
+    Raises:
+        ValueError: no model has both.
+    """
+    slope, intercept = find_line(name)(estimates, full_scores)
+    x, y = _pairs(estimates, full_scores)
+    residual = y - (slope * x + intercept)
+    freedom = 0 if name == "none" else 1 if slope == 1.0 else 2
+    left = len(x) - freedom
+    sd = float(np.sqrt((residual**2).sum() / left)) if left > 0 else float("nan")
+    return Calibration(slope, intercept, sd, len(x))
 
 
 def fit_lines(estimates: np.ndarray, full_scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Fit many lines at once: (n_draws, n_models) estimates to the same full scores.
 
     Returns:
-        Slopes and intercepts (n_draws,) with the guards of `fit_linear`; NaN intercepts where
+        Slopes and intercepts (n_draws,) with the guards of `linear_line`; NaN intercepts where
         a draw has no defined estimate.
 
     Raises:
@@ -145,14 +163,3 @@ def _pairs(estimates: np.ndarray, full_scores: np.ndarray) -> tuple[np.ndarray, 
             "nothing to calibrate on"
         )
     return x[known], y[known]
-
-
-def _calibration(
-    estimates: np.ndarray, full_scores: np.ndarray, slope: float, intercept: float, freedom: int
-) -> Calibration:
-    """Attach the residual spread."""
-    x, y = _pairs(estimates, full_scores)
-    residual = y - (slope * x + intercept)
-    left = len(x) - freedom
-    sd = float(np.sqrt((residual**2).sum() / left)) if left > 0 else float("nan")
-    return Calibration(slope, intercept, sd, len(x))

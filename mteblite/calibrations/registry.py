@@ -7,17 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from mteblite.calibrations.ensemble import estimate_ensemble
 from mteblite.calibrations.estimator import EstimationContext, Estimator, Reference
 from mteblite.calibrations.gp import estimate_gp
-from mteblite.calibrations.gp_lambda import estimate_gp_lambda
 from mteblite.calibrations.greg import estimate_greg
 from mteblite.calibrations.mean import estimate_mean
 from mteblite.calibrations.pirt import estimate_pirt
-from mteblite.calibrations.ridge import estimate_ridge
 from mteblite.calibrations.set_estimators import surrogate_statistic
 from mteblite.calibrations.switch import estimate_switch
-from mteblite.calibrations.theta import estimate_theta
 from mteblite.item_parameters.response_model import ItemParameters
 from mteblite.task_types.scoring import set_statistic
 
@@ -25,18 +21,14 @@ ESTIMATORS: dict[str, Estimator] = {
     "mean": estimate_mean,
     "pirt": estimate_pirt,
     "gp": estimate_gp,
-    "gp_lambda": estimate_gp_lambda,
-    "theta": estimate_theta,
-    "ridge": estimate_ridge,
     "greg": estimate_greg,
-    "ensemble": estimate_ensemble,
     "switch": estimate_switch,
 }
-NEEDS_ABILITY = frozenset({"pirt", "gp", "gp_lambda", "theta", "switch"})
+NEEDS_ABILITY = frozenset({"pirt", "gp", "switch"})
 """Estimators that rely on item parameters; without usable abilities `mean` steps in."""
-NEEDS_REFERENCE = frozenset({"gp_lambda", "theta", "ridge", "greg", "ensemble", "switch"})
+NEEDS_REFERENCE = frozenset({"greg", "switch"})
 """Estimators that rely on the reference models' outcomes on the whole pool."""
-AIMS_AT_FULL_SCORE = frozenset({"theta", "ridge", "ensemble", "switch"})
+AIMS_AT_FULL_SCORE = frozenset({"switch"})
 """Estimators of the full score itself; a calibration fitted on the models that trained them would
 only undo what they learnt, so by default they get none."""
 SET_STATISTIC = "set_statistic"
@@ -50,38 +42,6 @@ SET_ESTIMATORS: dict[str, Statistic] = {
     SET_STATISTIC: set_statistic,
     SURROGATE: surrogate_statistic,
 }
-
-
-def estimate(
-    estimator: str,
-    outcomes: np.ndarray,
-    selection: pd.DataFrame,
-    item_parameters: pd.DataFrame,
-    items: pd.DataFrame,
-    *,
-    bounds: tuple[float, float] = (0.0, 1.0),
-    reference: Reference | None = None,
-) -> float:
-    """Return the raw estimate of one model on a per-item task.
-
-    Args:
-        estimator: a name in ESTIMATORS.
-        outcomes: (k,) outcomes on the rows of `selection`, in their order; NaN = not observed.
-        selection: item_id, weight.
-        item_parameters: item_id, response_model, slope, intercept, residual_sd, n_models of all
-            pool items.
-        items: the pool's items: item_id, pool_weight.
-        bounds: legal range of outcomes, see `legal_range`.
-        reference: the training models, needed by estimators in NEEDS_REFERENCE.
-
-    Raises:
-        ValueError: the estimator is unknown, a selected item is not in the pool, or shapes differ.
-    """
-    context = make_context(selection, item_parameters, items, bounds=bounds, reference=reference)
-    values = np.asarray(outcomes, dtype=float)
-    if values.shape != (len(selection),):
-        raise ValueError(f"got outcomes of shape {values.shape} for {len(selection)} items")
-    return float(find_estimator(estimator)(values[None, :], context)[0])
 
 
 def find_estimator(name: str) -> Estimator:
@@ -125,7 +85,19 @@ def make_context(
     bounds: tuple[float, float],
     reference: Reference | None = None,
 ) -> EstimationContext:
-    """Align the tables of a task by item_id; see `estimate`."""
+    """Align the tables of a task by item_id.
+
+    Args:
+        selection: item_id, weight, and method where an estimator asks for it.
+        item_parameters: item_id, response_model, slope, intercept, residual_sd, n_models of all
+            pool items.
+        items: the pool's items: item_id, pool_weight.
+        bounds: legal range of outcomes, see `legal_range`.
+        reference: the training models, needed by estimators in NEEDS_REFERENCE.
+
+    Raises:
+        ValueError: a selected item is not in the pool, or the items name several response models.
+    """
     ids = items["item_id"]
     place = pd.Series(np.arange(len(ids)), index=ids)
     unknown = sorted(set(selection["item_id"]) - set(ids))
@@ -154,17 +126,16 @@ def estimate_set(
     observations: np.ndarray,
     selected_items: pd.DataFrame,
     weights: np.ndarray,
-    *,
     statistic: Statistic = set_statistic,
 ) -> float:
-    """Return the official statistic of one model on the selected items of a set-metric task.
+    """Return a statistic of one model on the selected items of a set-metric task.
 
     Args:
         task_type: `STS`, `PairClassification` or `Clustering`.
         observations: (k, d) in the order of `selected_items`.
         selected_items: rows of the pool's items.
         weights: (k,) selection weights.
-        statistic: the official one, unless a test passes its own.
+        statistic: the official one, or a surrogate.
     """
     if len(observations) != len(selected_items):
         raise ValueError(

@@ -12,7 +12,7 @@ import numpy as np
 from mteblite.calibrations.estimator import EstimationContext
 from mteblite.calibrations.full_score_greg import full_score_greg
 from mteblite.calibrations.gp import estimate_gp
-from mteblite.calibrations.linear import fit_linear
+from mteblite.calibrations.linear import linear_line
 
 OVERSHOOT = 0.25
 STEEPNESS = 4.0
@@ -23,7 +23,8 @@ def estimate_switch(outcomes: np.ndarray, context: EstimationContext) -> np.ndar
     """Return estimates of the full score (n_models,)."""
     reference = context.known_reference("switch")
     trained = estimate_gp(reference.filled()[:, context.positions], context)
-    inside = fit_linear(trained, reference.full_scores).apply(estimate_gp(outcomes, context))
+    slope, intercept = linear_line(trained, reference.full_scores)
+    inside = slope * estimate_gp(outcomes, context) + intercept
     beyond = full_score_greg(outcomes, context)
     weight = inside_weight(
         beyond, standard_errors(outcomes), reference.full_scores.min(), reference.full_scores.max()

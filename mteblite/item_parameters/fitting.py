@@ -9,19 +9,14 @@ import pandas as pd
 
 from mteblite.item_parameters.abilities import Abilities, has_spread, standardize
 from mteblite.item_parameters.evidence import TaskEvidence
-from mteblite.item_parameters.fractional_logit import FRACTIONAL_LOGIT
-from mteblite.item_parameters.heteroskedastic import HETEROSKEDASTIC
 from mteblite.item_parameters.linear_gaussian import LINEAR_GAUSSIAN
 from mteblite.item_parameters.response_model import ItemParameters, ResponseModel
 from mteblite.item_parameters.two_pl import TWO_PL
 
-RESPONSE_MODELS: dict[str, ResponseModel] = {
-    m.name: m for m in (LINEAR_GAUSSIAN, TWO_PL, HETEROSKEDASTIC, FRACTIONAL_LOGIT)
-}
-NEEDS_UNIT_RANGE = frozenset({"two_pl", "heteroskedastic", "fractional_logit"})
+RESPONSE_MODELS: dict[str, ResponseModel] = {m.name: m for m in (LINEAR_GAUSSIAN, TWO_PL)}
+NEEDS_UNIT_RANGE = frozenset({"two_pl"})
 """Response models of outcomes in [0, 1]."""
 BINARY_TOLERANCE = 1e-9
-CONSTANT_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -58,16 +53,6 @@ class ItemFit:
         return self.ability.usable
 
     @property
-    def negative_items(self) -> tuple[str, ...]:
-        """Items that better models get wrong more often: mislabelled, or answered by a shortcut.
-
-        They stay in the pool's prediction and are never chosen for their information; 3 to 6 % of
-        items are usual (`method.md` 3.3).
-        """
-        negative = self.parameters.slope < 0
-        return tuple(i for i, n in zip(self.item_ids, negative, strict=True) if n)
-
-    @property
     def item_parameters(self) -> pd.DataFrame:
         """One row per item: item_id, response_model, slope, intercept, residual_sd, n_models."""
         return pd.DataFrame(
@@ -87,30 +72,22 @@ class ItemFit:
         return pd.DataFrame({"model": list(self.models), "theta": self.ability.theta})
 
 
-def fit_items(
-    evidence: TaskEvidence,
-    response_model: str = "auto",
-    *,
-    model_weights: np.ndarray | None = None,
-) -> ItemFit:
+def fit_items(evidence: TaskEvidence, response_model: str = "auto") -> ItemFit:
     """Fit every pool item on the models that have a full score and outcomes.
 
     Args:
         evidence: outcomes and full scores of the training models; others are left out.
         response_model: a name in RESPONSE_MODELS, or `auto`: 2PL exactly where every observed
             outcome is 0 or 1, else linear-Gaussian.
-        model_weights: (n_models of the evidence,) positive weights; None = equal.
 
     Raises:
         ValueError: no model has both a full score and outcomes, the response model is unknown,
             or one in NEEDS_UNIT_RANGE is asked for outcomes outside [0, 1].
     """
-    keep = usable_models(evidence)
-    reference = restrict(evidence, keep)
+    reference = restrict(evidence, usable_models(evidence))
     name = _choose(reference, response_model)
-    weights = np.ones(len(keep)) if model_weights is None else np.asarray(model_weights, float)
     ability = standardize(reference.full_scores)
-    parameters = RESPONSE_MODELS[name].fit(ability.theta, reference.outcomes, weights[keep])
+    parameters = RESPONSE_MODELS[name].fit(ability.theta, reference.outcomes)
     return ItemFit(
         response_model=name,
         item_ids=evidence.of_items("item_ids", lambda: tuple(evidence.items["item_id"].tolist())),
@@ -186,11 +163,6 @@ def in_unit_range(outcomes: np.ndarray) -> bool:
     seen = outcomes[np.isfinite(outcomes)]
     inside = (seen >= -BINARY_TOLERANCE) & (seen <= 1.0 + BINARY_TOLERANCE)
     return bool(inside.all())
-
-
-def is_constant(values: np.ndarray) -> bool:
-    """Return True where no column of (n_models, n_items) differs between models."""
-    return bool((np.ptp(values, axis=0) < CONSTANT_TOLERANCE).all()) if values.size else True
 
 
 def _choose(evidence: TaskEvidence, response_model: str) -> str:

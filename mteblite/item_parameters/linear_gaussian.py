@@ -17,20 +17,19 @@ PRIOR_MODELS = 4.0
 MIN_VARIANCE = 1e-4
 
 
-def fit(theta: np.ndarray, outcomes: np.ndarray, weights: np.ndarray) -> ItemParameters:
-    """Fit all items by weighted ridge regression on theta.
+def fit(theta: np.ndarray, outcomes: np.ndarray) -> ItemParameters:
+    """Fit all items by ridge regression on theta.
 
     Args:
         theta: (n_models,) finite abilities.
         outcomes: (n_models, n_items); NaN = not observed.
-        weights: (n_models,) positive weights, e.g. ones, or 1 / size of the family.
 
     Returns:
         Parameters; NaN for items that no model was observed on.
     """
     seen = np.isfinite(outcomes)
     y = np.where(seen, outcomes, 0.0)
-    mass = weights[:, None] * seen
+    mass = seen.astype(float)
     n_models = seen.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         total = mass.sum(axis=0)

@@ -39,8 +39,8 @@ class ResponseModel:
     """An item response model as functions of arrays; models first everywhere.
 
     Attributes:
-        name: `linear_gaussian`, `two_pl`, ...
-        fit: (theta (n_models,), outcomes (n_models, n_items), weights (n_models,)) -> parameters.
+        name: `linear_gaussian` or `two_pl`.
+        fit: (theta (n_models,), outcomes (n_models, n_items)) -> parameters.
         expected: (parameters, theta (n_models,)) -> expected outcomes (n_models, n_items).
         information: (parameters, theta) -> Fisher information (n_models, n_items).
         ability: (parameters of k items, outcomes (n_models, k)) -> MAP theta (n_models,) under
@@ -49,7 +49,7 @@ class ResponseModel:
     """
 
     name: str
-    fit: Callable[[np.ndarray, np.ndarray, np.ndarray], ItemParameters]
+    fit: Callable[[np.ndarray, np.ndarray], ItemParameters]
     expected: Callable[[ItemParameters, np.ndarray], np.ndarray]
     information: Callable[[ItemParameters, np.ndarray], np.ndarray]
     ability: Callable[[ItemParameters, np.ndarray], np.ndarray]

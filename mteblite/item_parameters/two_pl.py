@@ -23,14 +23,13 @@ TOLERANCE = 1e-8
 MAX_ITERATIONS = 100
 
 
-def fit(theta: np.ndarray, outcomes: np.ndarray, weights: np.ndarray) -> ItemParameters:
+def fit(theta: np.ndarray, outcomes: np.ndarray) -> ItemParameters:
     """Fit all items.
 
     Args:
         theta: (n_models,) finite abilities.
         outcomes: (n_models, n_items) zeros and ones (fractions work as a quasi-likelihood);
             NaN = not observed.
-        weights: (n_models,) positive weights.
 
     Returns:
         Parameters; NaN for items that no model was observed on. `residual_sd` is the root mean
@@ -38,7 +37,7 @@ def fit(theta: np.ndarray, outcomes: np.ndarray, weights: np.ndarray) -> ItemPar
     """
     seen = np.isfinite(outcomes)
     y = np.where(seen, outcomes, 0.0)
-    mass = weights[:, None] * seen
+    mass = seen.astype(float)
     n_models = seen.sum(axis=0)
     total = np.maximum(mass.sum(axis=0), 1e-300)
     edge = 0.5 / max(len(theta), 1)
@@ -102,30 +101,16 @@ def information(parameters: ItemParameters, theta: np.ndarray) -> np.ndarray:
 
 def ability(parameters: ItemParameters, outcomes: np.ndarray) -> np.ndarray:
     """Return the MAP theta under a N(0, 1) prior by Newton steps capped at 1 (`method.md` 3.7)."""
-    return logistic_ability(parameters, outcomes, np.ones(outcomes.shape[1]))
-
-
-def logistic_ability(
-    parameters: ItemParameters, outcomes: np.ndarray, dispersion: np.ndarray
-) -> np.ndarray:
-    """Return the MAP theta (n_models,) of logistic curves.
-
-    Args:
-        parameters: of k items.
-        outcomes: (n_models, k) in [0, 1]; NaN is left out.
-        dispersion: (k,) positive; an item of dispersion 2 counts half.
-    """
     usable = np.isfinite(outcomes) & np.isfinite(parameters.intercept)
     y = np.where(usable, outcomes, 0.0)
     slope = np.where(usable, parameters.slope, 0.0)
     intercept = np.where(np.isfinite(parameters.intercept), parameters.intercept, 0.0)
-    scale = np.where(np.isfinite(dispersion), dispersion, 1.0)
 
     def newton_step(theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         steep = slope[rows]
         p = sigmoid(steep * theta[:, None] + intercept)
-        gradient = (steep * (y[rows] - p) / scale).sum(axis=1) - theta
-        curvature = (steep**2 * p * (1.0 - p) / scale).sum(axis=1) + 1.0
+        gradient = (steep * (y[rows] - p)).sum(axis=1) - theta
+        curvature = (steep**2 * p * (1.0 - p)).sum(axis=1) + 1.0
         return np.clip(gradient / curvature, -MAX_STEP, MAX_STEP)
 
     return solve_each(newton_step, len(outcomes), MAX_ITERATIONS, TOLERANCE)

@@ -89,25 +89,6 @@ def type_rows(score: SuiteScore, half_widths: pd.DataFrame | None = None) -> pd.
     return pd.DataFrame(rows, columns=["task_type", "mean", "lower", "upper", "interval_method"])
 
 
-def out_of_range(score: SuiteScore, reference: pd.DataFrame, task_types: Mapping[str, str]) -> bool:
-    """Say whether the macro mean lies beyond every reference model's.
-
-    Args:
-        score: the model's suite score.
-        reference: model, task, main_score of the reference models; models that lack a task of
-            the suite do not count. Without any complete model the answer is False.
-        task_types: type of every task of the suite.
-    """
-    tasks = sorted(task_types)
-    matrix = reference.pivot(index="model", columns="task", values="main_score")
-    values = matrix.reindex(columns=tasks).to_numpy(dtype=float)
-    macros = combine(values, target_weights(tasks, task_types)["macro"])
-    macros = macros[np.isfinite(macros)]
-    return bool(
-        macros.size and (score.macro_mean < macros.min() or score.macro_mean > macros.max())
-    )
-
-
 def _interval(
     target: str, value: float, score: SuiteScore, half_widths: pd.DataFrame | None
 ) -> tuple[float, float, str]:

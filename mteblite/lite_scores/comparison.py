@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mteblite.calibrations.fitted_task import FittedTask
-from mteblite.lite_scores.joint_scores import JointRelease
-from mteblite.lite_scores.macro_release import MacroRelease
+from mteblite.lite_scores.joint_calibration import JointCalibration
 from mteblite.lite_scores.pairing import Difference, paired_differences
 from mteblite.suites.task_types import TaskTypes
 
@@ -42,7 +41,7 @@ def compare_observed(
     second: Mapping[str, np.ndarray],
     *,
     types: TaskTypes,
-    joint: JointRelease | MacroRelease | None,
+    joint: JointCalibration | None,
     level: float,
 ) -> Comparison:
     """Compare two models by what they did on the selected items.
@@ -52,22 +51,21 @@ def compare_observed(
         first: per task the outcomes (k,) or observations (k, d) of the first model.
         second: the same of the second.
         types: type of every task.
-        joint: the suite's calibration over all tasks, if it has one.
+        joint: the suite's joint calibration, if it has one.
         level: of the intervals.
     """
     shared = [t for t in fitted if t.task in first and t.task in second]
     names = {t.task for t in shared}
     known = TaskTypes({t: kind for t, kind in types.items() if t in names}, types.parts)
     found = (
-        paired_differences(shared, first, second, level=level, types=known, release=joint)
+        paired_differences(shared, first, second, level=level, types=known, joint=joint)
         if shared
         else {}
     )
-    told = isinstance(joint, JointRelease)
-    whole = set(found) if told else _whole_targets(fitted, names)
+    whole = set(found) if joint is not None else _whole_targets(fitted, names)
     rows = [_row(target, d) for target, d in found.items() if target in whole]
     lacking = tuple(sorted({t.task for t in fitted} - names))
-    return Comparison(pd.DataFrame(rows, columns=COLUMNS), level, told, lacking)
+    return Comparison(pd.DataFrame(rows, columns=COLUMNS), level, joint is not None, lacking)
 
 
 def _whole_targets(fitted: Sequence[FittedTask], shared: set[str]) -> set[str]:

@@ -26,7 +26,7 @@ def interval_half_widths(
     """Return the half-width of every target of a suite.
 
     Args:
-        predictions: held-out predictions, as `predict_held_out` returns them.
+        predictions: held-out predictions, as `predict_protocol` returns them.
         task_types: type of every task of the suite.
         variant: the variant that lite scores are made with.
         level: coverage.

@@ -15,14 +15,12 @@ from statistics import NormalDist
 import numpy as np
 import pandas as pd
 
+from mteblite.calibrations.blup import MAX_DEVIATION, MIN_NOISE
 from mteblite.calibrations.fitted_task import FittedTask
 from mteblite.calibrations.gaussian import condition
-from mteblite.calibrations.joint import MAX_DEVIATION, MIN_NOISE
 from mteblite.calibrations.registry import SET_STATISTIC, find_set_estimator
-from mteblite.lite_scores.joint_scores import JointRelease
-from mteblite.lite_scores.macro_release import MacroRelease
+from mteblite.lite_scores.joint_calibration import JointCalibration
 from mteblite.seeds import generator
-from mteblite.suites.means import macro_weights
 from mteblite.validation.targets import target_weights
 
 DRAWS = 400
@@ -54,7 +52,7 @@ def paired_differences(
     draws: int = DRAWS,
     seed: int = 0,
     types: Mapping[str, str] | None = None,
-    release: JointRelease | MacroRelease | None = None,
+    joint: JointCalibration | None = None,
 ) -> dict[str, Difference]:
     """Return the differences of two models by target: `macro`, `mean`, `type:` and `task:`.
 
@@ -67,8 +65,8 @@ def paired_differences(
         draws: bootstrap draws.
         seed: of the draws.
         types: type of every task, see `TaskTypes`; None = as fitted, no task part of another.
-        release: the suite's calibration over all tasks, if it has one. With a joint one the
-            targets are of all its tasks: those that were not scored follow from the others.
+        joint: the suite's joint calibration, if it has one. The targets are then of all its tasks:
+            those that were not scored follow from the others.
 
     Raises:
         ValueError: a model lacks a task.
@@ -84,12 +82,8 @@ def paired_differences(
         gaps.append(a - b)
         drawn.append(_drawn(task, pair, draws, seed))
     names, values, spread = [t.task for t in tasks], np.array(gaps), np.column_stack(drawn)
-    if isinstance(release, JointRelease):
-        return _joint(release, names, values, spread, level)
-    if isinstance(release, MacroRelease) and set(names) == set(release.tasks):
-        # Every task moves with the macro mean; models without all tasks move alike, see `shift`.
-        w = (release.slope - 1.0) * macro_weights(names, release.task_types)
-        values, spread = values + values @ w, spread + (spread @ w)[:, None]
+    if joint is not None:
+        return _joint(joint, names, values, spread, level)
     types = types or {t.task: t.task_type for t in tasks}
     return {
         target: _redrawn(float(values @ w), spread @ w, level)
@@ -104,20 +98,20 @@ def _redrawn(value: float, spread: np.ndarray, level: float) -> Difference:
 
 
 def _joint(
-    release: JointRelease, names: list[str], values: np.ndarray, spread: np.ndarray, level: float
+    joint: JointCalibration, names: list[str], values: np.ndarray, spread: np.ndarray, level: float
 ) -> dict[str, Difference]:
     """Differences given those of the tasks (n,) and their redrawn deviations (draws, n).
 
     Two models of the prior differ by N(0, 2 covariance); siblings differ less, so that differences
     are shrunk too little rather than too much.
     """
-    place = [release.tasks.index(name) for name in names]
-    observed, noise = (np.full(len(release.tasks), np.nan) for _ in range(2))
+    place = [joint.tasks.index(name) for name in names]
+    observed, noise = (np.full(len(joint.tasks), np.nan) for _ in range(2))
     observed[place], noise[place] = values, np.maximum(spread.var(axis=0), MIN_NOISE)
-    prior = 2.0 * release.blup.prior.covariance
+    prior = 2.0 * joint.blup.prior.covariance
     mean, covariance = condition(observed, noise, np.zeros(len(noise)), prior, cap=MAX_DEVIATION)
     found = {}
-    for target, w in target_weights(release.tasks, release.task_types, with_types=True).items():
+    for target, w in target_weights(joint.tasks, joint.task_types, with_types=True).items():
         normal = NormalDist(float(mean @ w), max(float(w @ covariance @ w), MIN_NOISE**2) ** 0.5)
         half = normal.stdev * NormalDist().inv_cdf(0.5 + level / 2)
         found[target] = Difference(

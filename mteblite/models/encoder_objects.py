@@ -12,9 +12,9 @@ from typing import Any
 
 from mteblite.models.encoders import EncodingSettings
 from mteblite.models.model_identity import ModelIdentity
-from mteblite.models.model_spec import ModelSpec
 from mteblite.models.running_models import MtebRunning
 from mteblite.models.stored_encoder import StoredEncoder
+from mteblite.suites.suite_model import SuiteModel
 from mteblite.vectors.store import VectorStore
 
 FINGERPRINT = "loaded-model"
@@ -48,7 +48,7 @@ def object_encoder(
             "encode(texts) returns one vector per text"
         )
     inner = _as_mteb(model)
-    spec = ModelSpec(_name(model), "loaded")
+    spec = SuiteModel.named(_name(model))
     identity = ModelIdentity(FINGERPRINT, FINGERPRINT, "local", FINGERPRINT)
     own = EncodingSettings(batch_size=settings.batch_size, chunk_size=settings.chunk_size)
     facts: Path = store.root / FINGERPRINT / "encoder.json"
@@ -101,7 +101,7 @@ def _name(model: Any) -> str:
     meta = getattr(model, "mteb_model_meta", None)
     for name in (getattr(meta, "name", None), getattr(card, "model_id", None)):
         try:
-            return ModelSpec(str(name), "loaded").name if name else type(model).__name__
+            return SuiteModel.named(str(name)).name if name else type(model).__name__
         except ValueError:
             continue
     return type(model).__name__

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from mteblite.models.backends import require_backend, way_out
 from mteblite.models.model_identity import ModelIdentity, identify
-from mteblite.models.model_spec import ModelSpec
 from mteblite.models.prompt_strategy import apply_strategy
 from mteblite.models.running_models import (
     MtebRunning,
@@ -21,6 +20,7 @@ from mteblite.models.running_models import (
     facts_name,
 )
 from mteblite.models.stored_encoder import StoredEncoder
+from mteblite.suites.suite_model import SuiteModel
 from mteblite.vectors.store import VectorStore
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class EncodingSettings:
 
 
 def open_encoder(
-    spec: ModelSpec,
+    spec: SuiteModel,
     identity: ModelIdentity,
     store: VectorStore,
     max_tokens: int | None = None,
@@ -146,11 +146,11 @@ def open_encoder(
 
 
 def _packaged_fingerprint(name: str, home: Path) -> str:
-    return identify(ModelSpec(f"package:{name}", name), home).base_fingerprint
+    return identify(SuiteModel.named(f"package:{name}"), home).base_fingerprint
 
 
 def _loader(
-    spec: ModelSpec, identity: ModelIdentity, settings: EncodingSettings, home: Path
+    spec: SuiteModel, identity: ModelIdentity, settings: EncodingSettings, home: Path
 ) -> Callable[[], EncoderProtocol]:
     def load() -> EncoderProtocol:
         if identify(spec, home) != identity:
@@ -178,7 +178,7 @@ def _loader(
 
 
 def _adjusted(
-    inner: EncoderProtocol, spec: ModelSpec, settings: EncodingSettings
+    inner: EncoderProtocol, spec: SuiteModel, settings: EncodingSettings
 ) -> EncoderProtocol:
     """Apply the prompts and the precision that were asked for."""
     from mteb.models import SentenceTransformerEncoderWrapper
@@ -206,7 +206,7 @@ def _adjusted(
     return inner
 
 
-def _load_local(spec: ModelSpec, settings: EncodingSettings) -> EncoderProtocol:
+def _load_local(spec: SuiteModel, settings: EncodingSettings) -> EncoderProtocol:
     """A folder's own prompts hold unless the spec gives others; nothing comes from the network."""
     config = Path(str(spec.path)) / "config_sentence_transformers.json"
     kind = json.loads(config.read_text()).get("model_type") if config.exists() else None
@@ -219,7 +219,7 @@ def _load_local(spec: ModelSpec, settings: EncodingSettings) -> EncoderProtocol:
 
 
 def _load_hub(
-    spec: ModelSpec, identity: ModelIdentity, settings: EncodingSettings
+    spec: SuiteModel, identity: ModelIdentity, settings: EncodingSettings
 ) -> EncoderProtocol:
     """The loader of mteb for models of its registry, else plain sentence-transformers."""
     from mteb.models import SentenceTransformerEncoderWrapper
@@ -260,7 +260,7 @@ def _is_cached(name: str, revision: str) -> bool:
 
 
 def _sentence_transformer(
-    spec: ModelSpec,
+    spec: SuiteModel,
     settings: EncodingSettings,
     name: str,
     **kwargs: Any,
@@ -278,7 +278,7 @@ def _sentence_transformer(
     return SentenceTransformerEncoderWrapper(model)
 
 
-def _remote_code_error(spec: ModelSpec) -> ValueError:
+def _remote_code_error(spec: SuiteModel) -> ValueError:
     return ValueError(
         f"model {spec.name!r} runs Python code of its own: read it, then set "
         "`trust_remote_code: true` for this model"

@@ -18,7 +18,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from mteblite.models.model_spec import ModelSpec
+from mteblite.suites.suite_model import SuiteModel
 
 CACHE_FILE = "model_identity.json"
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*.npz", "*.onnx")
@@ -57,7 +57,7 @@ class ModelIdentity:
     base_fingerprint: str
 
 
-def identify(spec: ModelSpec, home: Path) -> ModelIdentity:
+def identify(spec: SuiteModel, home: Path) -> ModelIdentity:
     """Return the identity of a model.
 
     Args:
@@ -86,7 +86,7 @@ def identify(spec: ModelSpec, home: Path) -> ModelIdentity:
 
 
 def result_revision(
-    spec: ModelSpec, identity: ModelIdentity, max_tokens: int | None, numerics: str = ""
+    spec: SuiteModel, identity: ModelIdentity, max_tokens: int | None, numerics: str = ""
 ) -> str:
     """Return the revision folder for a model's result files: all that its scores depend on.
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mteblite.models.model_identity import ModelIdentity, result_revision
-from mteblite.models.model_spec import ModelSpec, mteb_name
 from mteblite.models.running_models import RunningModel
 from mteblite.models.vector_values import check_vectors, derive_variant
+from mteblite.suites.suite_model import SuiteModel, mteb_name
 from mteblite.vectors.address import PROMPT_TYPES
 from mteblite.vectors.store import DamagedShardError, VectorStore
 
@@ -51,7 +51,7 @@ class StoredEncoder:
 
     def __init__(
         self,
-        spec: ModelSpec,
+        spec: SuiteModel,
         identity: ModelIdentity,
         store: VectorStore,
         model: RunningModel,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mteblite.models.model_spec import ModelSpec
+from mteblite.suites.suite_model import SuiteModel
 
 
 def check_vectors(vectors: Any, texts: Sequence[str], label: str) -> np.ndarray:
@@ -42,7 +42,7 @@ def check_vectors(vectors: Any, texts: Sequence[str], label: str) -> np.ndarray:
     return array
 
 
-def derive_variant(vectors: np.ndarray, spec: ModelSpec) -> np.ndarray:
+def derive_variant(vectors: np.ndarray, spec: SuiteModel) -> np.ndarray:
     """Return a variant's vectors from its checkpoint's: leading dimensions, unit length.
 
     Raises:

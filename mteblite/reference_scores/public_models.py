@@ -130,22 +130,6 @@ def public_families(
     return {model: _family(model, parents, suite_families) for model in sorted(models)}
 
 
-def public_table(scores: pd.DataFrame, families: Mapping[str, str]) -> pd.DataFrame:
-    """Return full scores side by side, as joint calibrations take them.
-
-    Args:
-        scores: `model`, `task`, `main_score`; one row per pair.
-        families: family of every model.
-
-    Returns:
-        One row per model, sorted by name: `model`, `family`, and one column per task; NaN = none.
-    """
-    wide = scores.pivot(index="model", columns="task", values="main_score").sort_index()
-    wide.columns.name = None
-    wide.insert(0, "family", [families[str(model)] for model in wide.index])
-    return wide.reset_index()
-
-
 def _family(model: str, parents: Mapping[str, str], suite_families: Mapping[str, str]) -> str:
     seen: list[str] = []
     while model not in seen:

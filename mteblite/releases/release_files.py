@@ -20,7 +20,6 @@ from typing import Any
 
 import pandas as pd
 
-from mteblite.lite_scores.release import release_json
 from mteblite.pools.pool import Pool
 from mteblite.releases.release_card import card
 from mteblite.releases.released_task import ReleasedTask, items_table
@@ -234,7 +233,7 @@ def _write_files(release: SuiteRelease, folder: Path) -> None:
 def _write_task(task: ReleasedTask, folder: Path) -> None:
     folder.mkdir(parents=True)
     items_table(task).to_parquet(folder / "items.parquet", index=False)
-    _write_text(folder / "fitted.json", release_json(task.fitted))
+    _write_text(folder / "fitted.json", task.fitted.to_json())
     _write_pool(task.pool, folder / "pool")
 
 

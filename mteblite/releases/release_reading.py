@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from mteblite.lite_scores.release import fitted_from_json
+from mteblite.calibrations.fitted_task import FittedTask
 from mteblite.pools.pool import Pool
 from mteblite.releases.released_task import ReleasedTask
 from mteblite.releases.suite_release import SuiteRelease, task_folders
@@ -46,7 +46,7 @@ def _task(folder: Path, entry: dict[str, Any]) -> ReleasedTask:
     }
     return ReleasedTask(
         description=TaskDescription(**fields),
-        fitted=fitted_from_json((folder / "fitted.json").read_text(encoding="utf-8")),
+        fitted=FittedTask.from_json((folder / "fitted.json").read_text(encoding="utf-8")),
         pool=Pool.load(folder / "pool"),
         pool_hash=str(entry["pool_hash"]),
     )

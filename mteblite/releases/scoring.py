@@ -17,13 +17,13 @@ import numpy as np
 import pandas as pd
 
 from mteblite.lite_scores.comparison import Comparison, compare_observed
+from mteblite.lite_scores.joint_calibration import JointCalibration
 from mteblite.lite_scores.model_scores import ModelScores, score_model
-from mteblite.lite_scores.model_scores import read_release as read_joint
 from mteblite.lite_scores.observing import observe_selection
+from mteblite.models.checkpoint_folder import named_model
 from mteblite.models.encoder_objects import object_encoder
 from mteblite.models.encoders import EncodingSettings, open_encoder
 from mteblite.models.model_identity import identify
-from mteblite.models.model_spec import named_model
 from mteblite.models.pool_vectors import pool_vectors
 from mteblite.releases.release_files import read_release
 from mteblite.releases.released_task import rebuild_pool
@@ -156,7 +156,7 @@ def compare(
         one.observed,
         two.observed,
         types=release.task_types,
-        joint=None if release.joint is None else read_joint(release.joint),
+        joint=_joint(release),
         level=one.level,
     )
 
@@ -190,9 +190,10 @@ def _scores(
     n_encoded: int,
     seconds: float,
 ) -> Scores:
-    joint = None if release.joint is None else read_joint(release.joint)
     fitted = [t.fitted for t in release.tasks]
-    found: ModelScores = score_model(fitted, observed, release.intervals, joint, release.task_types)
+    found: ModelScores = score_model(
+        fitted, observed, release.intervals, _joint(release), release.task_types
+    )
     lower, upper = ENDS[release.headline]
     return Scores(
         model=name,
@@ -211,6 +212,10 @@ def _scores(
         seconds=seconds,
         observed=observed,
     )
+
+
+def _joint(release: SuiteRelease) -> JointCalibration | None:
+    return None if release.joint is None else JointCalibration.from_json(release.joint)
 
 
 @contextmanager

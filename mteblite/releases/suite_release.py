@@ -16,7 +16,6 @@ from typing import Any
 
 import pandas as pd
 
-from mteblite.lite_scores.release import release_json
 from mteblite.releases.released_task import ReleasedTask
 from mteblite.suites.task_description import task_kind
 from mteblite.suites.task_types import TaskTypes
@@ -40,7 +39,7 @@ class SuiteRelease:
         versions: of the programs that made it, e.g. `mteb`, `mteblite`.
         tasks: sorted by name.
         intervals: INTERVAL_COLUMNS and others, half-widths of the intervals by target.
-        joint: the joint calibration of all tasks as JSON (`joint_scores.joint_json`); None where
+        joint: the joint calibration of all tasks as JSON (`JointCalibration.to_json`); None where
             every task is calibrated by itself.
         document: SELECTION.md: what was selected, from what, and how well it predicts.
         headline: the mean that the suite is known by.
@@ -87,7 +86,7 @@ class SuiteRelease:
             "tasks": [
                 {
                     "description": asdict(t.description),
-                    "fitted": release_json(t.fitted),
+                    "fitted": t.fitted.to_json(),
                     "pool": t.pool.pool_hash(),
                     "drawn_from": t.pool_hash,
                 }

@@ -9,11 +9,8 @@ from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit, restrict, usable_models
 from mteblite.seeds import generator
 from mteblite.selections.anchor import select_anchor
-from mteblite.selections.anchor_irt import select_anchor_irt
 from mteblite.selections.anchorset import select_anchorset
-from mteblite.selections.facility import select_facility
 from mteblite.selections.fisher import select_fisher
-from mteblite.selections.fisher_het import select_fisher_het
 from mteblite.selections.random_items import select_random
 from mteblite.selections.selector import Selected, Selector, pool_weights
 from mteblite.selections.strat_difficulty import select_strat_difficulty
@@ -26,44 +23,10 @@ SELECTORS: dict[str, Selector] = {
     "fisher": select_fisher,
     "anchorset": select_anchorset,
     "strat_difficulty": select_strat_difficulty,
-    "anchor_irt": select_anchor_irt,
-    "fisher_het": select_fisher_het,
-    "facility": select_facility,
 }
-NEEDS_ABILITY = frozenset({"fisher", "fisher_het", "anchor_irt"})
+NEEDS_ABILITY = frozenset({"fisher"})
 """Selectors that rely on item parameters; without usable abilities `strat` steps in."""
 ALL_ITEMS = "all"
-
-
-def select(
-    method: str,
-    evidence: TaskEvidence,
-    fit: ItemFit,
-    k: int,
-    rng_keys: tuple[str | int, ...],
-) -> pd.DataFrame:
-    """Choose k items of a task, on one BLAS thread.
-
-    Args:
-        method: a name in SELECTORS.
-        evidence: the training models.
-        fit: the items fitted on them.
-        k: items wanted; k >= n_items returns the whole pool with its own weights.
-        rng_keys: stable keys of every random draw, e.g. (suite, task, k, seed).
-
-    Returns:
-        Exactly min(k, n_items) rows in rank order: item_id, method (`strat` where a method in
-        NEEDS_ABILITY had to fall back, `all` for the whole pool), rank (from 1), weight
-        (positive, sum 1).
-
-    Raises:
-        ValueError: the method is unknown, k is below 1, or the pool is empty.
-    """
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1):
-        used, chosen, weights = select_positions(method, evidence, fit, k, rng_keys)
-    return selection_rows(evidence, used, chosen, weights)
 
 
 def selection_rows(
@@ -94,7 +57,18 @@ def select_positions(
     k: int,
     rng_keys: tuple[str | int, ...],
 ) -> tuple[str, np.ndarray, np.ndarray]:
-    """Return the method used, positions in rank order and weights; see `select`."""
+    """Return the method used, positions in rank order and weights.
+
+    Args:
+        method: a name in SELECTORS.
+        evidence: the training models.
+        fit: the items fitted on them.
+        k: items wanted; k >= n_items returns the whole pool with its own weights.
+        rng_keys: stable keys of every random draw.
+
+    Raises:
+        ValueError: the method is unknown, k is below 1, or the pool is empty.
+    """
     if method not in SELECTORS:
         raise ValueError(f"selection {method!r} is unknown; allowed: {', '.join(SELECTORS)}")
     n_items = len(evidence.items)

@@ -1,11 +1,11 @@
 """Choose K items, or as many as K items' tokens pay: by gain per encoded token.
 
-Long items must earn their length. Selectors that maximise a gain (`fisher`, `fisher_het`,
-`facility`) take the item of the most gain per token, again and again, while it can be paid; since
-that alone may be arbitrarily bad (a tiny cheap item before one dear good one), the best single item
-replaces the set where it gains more: at least (1 - 1/e) / 2 of the maximum (Khuller, Moss and Naor
-1999; Leskovec et al. 2007). Selectors without a gain, and set metrics, whose statistics need their
-labels, take the largest K that the budget pays.
+Long items must earn their length. `fisher`, which maximises a gain, takes the item of the most gain
+per token, again and again, while it can be paid. That alone may be arbitrarily bad (a tiny cheap
+item before one dear good one), so the best single item replaces the set where it gains more: at
+least (1 - 1/e) / 2 of the maximum (Khuller, Moss and Naor 1999; Leskovec et al. 2007). Selectors
+without a gain, and set metrics, whose statistics need their labels, take the largest K that the
+budget pays.
 """
 
 from __future__ import annotations
@@ -22,13 +22,10 @@ from mteblite.item_parameters.fitting import (
     restrict,
     usable_models,
 )
-from mteblite.selections.anchor import outcome_vectors
-from mteblite.selections.facility import correlations, cover_weights
 from mteblite.selections.fisher import MIN_GAIN, PRIOR_PRECISION, eligible_items
-from mteblite.selections.fisher_het import difficulty_weights, heteroskedastic_fit
-from mteblite.selections.registry import NEEDS_ABILITY, select_positions, selection_rows
+from mteblite.selections.registry import select_positions, selection_rows
 from mteblite.selections.selector import Selected, pool_weights
-from mteblite.selections.strata import cells, difficulty
+from mteblite.selections.strata import cells
 
 Gain = Callable[[list[int]], np.ndarray]
 """Items chosen so far -> what each item (n,) would add; 0 for those that must not be chosen."""
@@ -36,6 +33,8 @@ PAID = 1.0 + 1e-9
 """Sums in another order differ in their last digits: an exactly paid item is paid."""
 Positions = tuple[str, np.ndarray, np.ndarray]
 """Method used, positions in rank order, weights; see `select_positions`."""
+HAS_GAIN = "fisher"
+"""The selector that maximises a gain."""
 
 
 def choose(
@@ -52,16 +51,17 @@ def choose(
         method: a name in SELECTORS.
         evidence: the training models.
         fit: the items fitted on them.
-        k: items, at least 1.
-        rng_keys: stable keys of every random draw.
+        k: items, at least 1; k >= n_items returns the whole pool with its own weights.
+        rng_keys: stable keys of every random draw, e.g. (suite, seed).
         costs: (n_items,) positive tokens of each item, by item_id, in any unit: the budget is k
             times their mean. None = k items, whatever they cost.
 
     Returns:
-        As `select`.
+        Rows in rank order: item_id, method (`strat` where a method in NEEDS_ABILITY had to fall
+        back, `all` for the whole pool), rank (from 1), weight (positive, sum 1).
 
     Raises:
-        ValueError: see `select`.
+        ValueError: the method is unknown, k is below 1, or the pool is empty.
     """
     from threadpoolctl import threadpool_limits
 
@@ -81,43 +81,15 @@ def choose_positions(
     """Return method used, positions in rank order and weights; see `choose`."""
     if costs is None or k < 1:
         return select_positions(method, evidence, fit, k, rng_keys)
-    return _for_budget(method, evidence, fit, costs, k * float(costs.mean()), rng_keys)
-
-
-def select_for_budget(
-    method: str,
-    evidence: TaskEvidence,
-    fit: ItemFit,
-    costs: np.ndarray,
-    budget: float,
-    rng_keys: tuple[str | int, ...],
-) -> pd.DataFrame:
-    """Choose items of a task that cost at most the budget.
-
-    Args:
-        method: a name in SELECTORS.
-        evidence: the training models.
-        fit: the items fitted on them.
-        costs: (n_items,) positive tokens of each item, by item_id; see `item_costs`.
-        budget: tokens.
-        rng_keys: stable keys of every random draw.
-
-    Returns:
-        As `select`: item_id, method, rank, weight (positive, sum 1).
-
-    Raises:
-        ValueError: the budget pays no item, or `select` refuses.
-    """
-    from threadpoolctl import threadpool_limits
-
-    if budget * PAID < costs.min():
-        raise ValueError(
-            f"{evidence.task}: a budget of {budget:g} tokens pays no item, the cheapest costs "
-            f"{costs.min():g}: raise the budget"
-        )
-    with threadpool_limits(limits=1):
-        found = _for_budget(method, evidence, fit, costs, budget, rng_keys)
-    return selection_rows(evidence, *found)
+    budget = k * float(costs.mean())
+    whole = costs.sum() <= budget * PAID
+    if whole or method != HAS_GAIN or not fit.usable or evidence.kind != "per_item":
+        return _largest_paid(method, evidence, fit, costs, budget, rng_keys)
+    reference = restrict(evidence, usable_models(evidence))
+    chosen, weights = _by_cell(reference, fit, costs, budget)
+    if len(chosen) == 0:
+        return _largest_paid("strat", evidence, fit, costs, budget, rng_keys)
+    return method, chosen, weights / weights.sum()
 
 
 def greedy_per_cost(gain: Gain, costs: np.ndarray, budget: float) -> list[int]:
@@ -155,94 +127,22 @@ def information_gain(information: np.ndarray) -> Gain:
     return gain
 
 
-def cover_gain(similarity: np.ndarray, mass: np.ndarray) -> Gain:
-    """Return the gain in mass covered, of (n, n) similarities; see `facility.greedy_cover`."""
-
-    def gain(chosen: list[int]) -> np.ndarray:
-        covered = similarity[:, chosen].max(axis=1, initial=0.0)
-        return np.asarray(mass @ np.maximum(similarity - covered[:, None], 0.0))
-
-    return gain
-
-
-Within = Callable[[np.ndarray], tuple[Gain, Callable[[np.ndarray], np.ndarray]]]
-"""Positions of a cell -> the gain over them, and places -> weights."""
-
-
-def _for_budget(
-    method: str,
-    evidence: TaskEvidence,
-    fit: ItemFit,
-    costs: np.ndarray,
-    budget: float,
-    rng_keys: tuple[str | int, ...],
-) -> Positions:
-    """`select_for_budget`, as positions."""
-    whole = costs.sum() <= budget * PAID
-    has_gain = method in GAINS and (method not in NEEDS_ABILITY or fit.usable)
-    if whole or not has_gain or evidence.kind != "per_item":
-        return _largest_paid(method, evidence, fit, costs, budget, rng_keys)
-    reference = restrict(evidence, usable_models(evidence))
-    chosen, weights = _by_cell(method, reference, fit, costs, budget)
-    if len(chosen) == 0:
-        return _largest_paid("strat", evidence, fit, costs, budget, rng_keys)
-    return method, chosen, weights / weights.sum()
-
-
-def _fisher(evidence: TaskEvidence, fit: ItemFit) -> Within:
+def _by_cell(evidence: TaskEvidence, fit: ItemFit, costs: np.ndarray, budget: float) -> Selected:
+    """Split the budget over cells by pool mass, so that every subset gets its share."""
     model = RESPONSE_MODELS[fit.response_model]
     information = np.array(model.information(fit.parameters, fit.ability.theta), dtype=float)
     information[:, ~eligible_items(fit, information)] = 0.0
-    return lambda members: (information_gain(information[:, members]), lambda p: np.ones(len(p)))
-
-
-def _fisher_het(evidence: TaskEvidence, fit: ItemFit) -> Within:
-    spread_fit = heteroskedastic_fit(evidence, fit)
-    of_fisher = _fisher(evidence, spread_fit)
-    level, mass = difficulty(evidence.outcomes), pool_weights(evidence)
-    return lambda members: (
-        of_fisher(members)[0],
-        lambda places: difficulty_weights(level[members], mass[members], places),
-    )
-
-
-def _facility(evidence: TaskEvidence, fit: ItemFit) -> Within:
-    del fit
-    vectors, mass = outcome_vectors(evidence.outcomes), pool_weights(evidence)
-
-    def within(members: np.ndarray) -> tuple[Gain, Callable[[np.ndarray], np.ndarray]]:
-        similarity = correlations(vectors[members])
-        share = mass[members]
-        return cover_gain(similarity, share), lambda p: cover_weights(similarity, share, p)
-
-    return within
-
-
-GAINS: dict[str, Callable[[TaskEvidence, ItemFit], Within]] = {
-    "fisher": _fisher,
-    "fisher_het": _fisher_het,
-    "facility": _facility,
-}
-"""Selectors that maximise a gain."""
-
-
-def _by_cell(
-    method: str, evidence: TaskEvidence, fit: ItemFit, costs: np.ndarray, budget: float
-) -> Selected:
-    """Split the budget over cells by pool mass, so that every subset gets its share."""
-    within = GAINS[method](evidence, fit)
     of_item, mass = cells(evidence.items), pool_weights(evidence)
     chosen: list[np.ndarray] = []
     weights: list[np.ndarray] = []
     for cell in range(of_item.max() + 1):
         members = np.flatnonzero(of_item == cell)
         share = float(mass[members].sum())
-        gain, weigh = within(members)
+        gain = information_gain(information[:, members])
         places = np.array(greedy_per_cost(gain, costs[members], budget * share), dtype=int)
         if len(places):
-            weight = weigh(places)
             chosen.append(members[places])
-            weights.append(share * weight / weight.sum())
+            weights.append(np.full(len(places), share / len(places)))
     if not chosen:
         return np.array([], dtype=int), np.array([])
     return np.concatenate(chosen), np.concatenate(weights)

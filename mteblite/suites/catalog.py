@@ -11,7 +11,8 @@ from typing import Any
 
 from mteblite.suites.pool_settings import PoolSettings
 from mteblite.suites.resolution import FrozenTask, LeftOut, Resolution
-from mteblite.suites.suite_file import SuiteFile, SuiteFileError, SuiteModel, SuiteTask
+from mteblite.suites.suite_file import SuiteFile, SuiteFileError, SuiteTask
+from mteblite.suites.suite_model import SuiteModel
 from mteblite.suites.task_description import TaskDescription, task_kind
 
 

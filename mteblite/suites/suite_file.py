@@ -17,6 +17,7 @@ from mteblite.suites.method_keys import (
     Strict,
     ValidationKeys,
 )
+from mteblite.suites.suite_model import SuiteModel
 from mteblite.suites.task_description import TASK_TYPES
 
 OWN_DATA_TYPES = (
@@ -28,9 +29,6 @@ OWN_DATA_TYPES = (
     "BitextMining",
 )
 SOURCES = ("official", "local", "run")
-PROMPT_STRATEGIES = ("task", "category", "none")
-PROVENANCES = ("self_reported", "partly_self_reported")
-"""Scores that a model's authors (in part) measured themselves; reports mark them with a dagger."""
 HEADLINES = ("macro_mean", "mean")
 
 
@@ -78,31 +76,6 @@ class SuiteTask(Strict):
         if self.split is None:
             return None
         return (self.split,) if isinstance(self.split, str) else tuple(self.split)
-
-
-class SuiteModel(Strict):
-    """One model of the suite.
-
-    A private model is known by name only: it takes part once a home gives it a `path`.
-    """
-
-    name: str = Field(min_length=1)
-    family: str = Field(min_length=1)
-    role: Literal["reference", "candidate"] = "reference"
-    path: str | None = None
-    revision: str | None = None
-    normalize: bool = False
-    truncate_dim: int | None = Field(None, ge=1)
-    prompts: dict[str, str] | None = None
-    prompt_strategy: Literal[PROMPT_STRATEGIES] | None = None  # type: ignore[valid-type]
-    trust_remote_code: bool = False
-    private: bool = False
-    provenance: Literal[PROVENANCES] | None = None  # type: ignore[valid-type]
-
-    @property
-    def has_weights(self) -> bool:
-        """Whether there is somewhere to take weights from."""
-        return self.path is not None or not self.private
 
 
 class SuiteFile(MethodKeys):

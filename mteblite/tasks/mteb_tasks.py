@@ -84,22 +84,6 @@ class MtebTasks:
             metrics=tuple(metrics),
         )
 
-    def benchmark_tasks(self, name: str) -> list[TaskDescription]:
-        """Return the tasks of a benchmark in its order, aggregates replaced by their members.
-
-        An aggregate (CQADupstackRetrieval) has no data of its own: its score is the mean over
-        its member tasks, which are listed in its place.
-
-        Raises:
-            ValueError: no such benchmark; the message names close matches.
-        """
-        from mteblite.tasks import task_lookup
-
-        return [
-            task_lookup.description_of(task, source="mteb")
-            for task in task_lookup.benchmark_members(name)
-        ]
-
     def benchmark(self, name: str) -> Resolution:
         """Return a benchmark's tasks that can be reduced, and the others with the reason.
 

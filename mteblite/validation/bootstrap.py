@@ -207,53 +207,6 @@ def bootstrap_intervals(
     return pd.DataFrame(rows, columns=columns)
 
 
-def paired_difference(
-    predictions: pd.DataFrame,
-    task_types: Mapping[str, str],
-    first: str,
-    second: str,
-    *,
-    target: str = "macro",
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> dict[str, float]:
-    """Return the difference in MAE, first minus second, on the models that both predict.
-
-    Args:
-        predictions: of one protocol.
-        task_types: type of every task of the suite.
-        first: a variant.
-        second: another.
-        target: `macro`, `mean` or `task:<name>`.
-        draws: bootstrap draws.
-        seed: of the draws.
-
-    Returns:
-        difference, lower, upper (95 %), and share_better: in how many draws the first errs less.
-
-    Raises:
-        ValueError: a variant has no predictions.
-    """
-    tasks = sorted(task_types)
-    weights = target_weights(tasks, task_types)[target]
-    chosen = predictions[predictions["variant"].isin([first, second])]
-    models = [set(chosen.loc[chosen["variant"] == v, "model"]) for v in (first, second)]
-    if not all(models):
-        raise ValueError(f"no predictions of variant {(first if not models[0] else second)!r}")
-    chosen = chosen[chosen["model"].isin(models[0] & models[1])]
-    matrices = score_matrices(chosen, tasks)
-    error = [np.abs(combine(m[0] - m[1], weights)) for m in (matrices[first], matrices[second])]
-    known = np.isfinite(error[0]) & np.isfinite(error[1])
-    gap = (error[0] - error[1])[known]
-    counts = family_draws(matrices[first][2][known], draws, seed)
-    drawn = counts @ gap / counts.sum(axis=1)
-    low, high = _ends(drawn)
-    better = float((drawn < 0).mean())
-    return {
-        "difference": float(gap.mean()), "lower": low, "upper": high, "share_better": better,
-    }  # fmt: skip
-
-
 def _known(
     predicted: np.ndarray, actual: np.ndarray, folds: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

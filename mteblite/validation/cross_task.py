@@ -9,32 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from mteblite.calibrations.blup import MAX_DEVIATION, Blup, JointPrediction
 from mteblite.calibrations.gaussian import condition, own_variance
-from mteblite.calibrations.joint import (
-    MAX_DEVIATION,
-    Blup,
-    JointData,
-    JointPrediction,
-    fit_blup,
-)
 
 
-def cross_task_layer(data: JointData, estimates: np.ndarray) -> JointPrediction:
-    """Predict each task from the estimates of all others (BLUP; K = 0 for the task itself).
+def predict_from_others(blup: Blup, estimates: np.ndarray) -> JointPrediction:
+    """Return the posterior of each task given the estimates of the others (K = 0 for itself).
 
-    Args:
-        data: what the training models teach; `taught` and `estimates` are whole-pool scores.
-        estimates: (n_models, n_tasks) of the models to predict; NaN = not estimated.
-
-    Returns:
-        Means; the covariance between tasks is not defined (NaN), since each task has a prediction
-        of its own that leaves out another estimate; its diagonal is.
-    """
-    return leave_each_out(fit_blup(data), estimates)
-
-
-def leave_each_out(blup: Blup, estimates: np.ndarray) -> JointPrediction:
-    """Return the posterior of each task given the estimates of the others.
+    The covariance between tasks is not defined (NaN), since each task has a prediction of its own
+    that leaves out another estimate; its diagonal is.
 
     With S the covariance of the estimates z, E(z_t | others) = z_t - (S^-1 (z - mean))_t /
     (S^-1)_tt and the variance 1 / (S^-1)_tt (Dubrule 1983, leave-one-out kriging): one inverse

@@ -8,22 +8,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
+from mteblite.calibrations.blup import Blup, JointData, JointPrediction
 from mteblite.calibrations.estimator import legal_range
-from mteblite.calibrations.joint import (
-    JOINT_LAYERS,
-    JointData,
-    JointLayer,
-    JointPrediction,
-    fit_prior,
-    macro_layer,
-)
 from mteblite.calibrations.task_covariance import TaskCovariance
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence, types_of
-from mteblite.validation.cross_task import cross_task_layer
+from mteblite.validation.cross_task import predict_from_others
 from mteblite.validation.folds import Fold, family_by_model
 from mteblite.validation.refit import TaskRefits
-from mteblite.validation.targets import macro_weights
 from mteblite.validation.threads import in_threads
 from mteblite.validation.variants import Baseline
 
@@ -104,12 +96,10 @@ class JointFolds:
         train = np.array([fold.trains(m) for m in self._models]) & told
         taught = np.column_stack([self._starts[fold.name, _body(choice), t][1] for t in tasks])
         data = self._data(fold, tasks, train, taught[train])
-        if _layer(choice) is macro_layer:
-            return tasks, data
         # Variants of a fold differ in `taught` alone: they share the prior.
         key = (fold.name, *tasks)
         if key not in self._priors:
-            self._priors[key] = fit_prior(data)
+            self._priors[key] = data.fitted_prior()
         return tasks, replace(data, prior=self._priors[key])
 
     def held_out(
@@ -132,7 +122,9 @@ class JointFolds:
             return []
         tasks, data = self.training(fold, choice)
         names, estimates, actual = self.held_out(fold, choice)
-        found = _layer(choice)(data, estimates)
+        blup = Blup.fit(data)
+        alone = isinstance(choice, Baseline)
+        found = predict_from_others(blup, estimates) if alone else blup.predict(estimates)
         self.predictions[fold.name, str(choice)] = found
         bounds = np.array([legal_range(self._types[t]) for t in tasks])
         predicted = np.clip(found.mean, bounds[:, 0], bounds[:, 1])
@@ -169,7 +161,6 @@ class JointFolds:
             taught=taught,
             scores=self._scores[np.ix_(train, place)],
             families=tuple(families[m] for m, t in zip(self._models, train, strict=True) if t),
-            weights=macro_weights(tasks, self._types),
             public_scores=public,
             public_families=public_families,
         )
@@ -196,10 +187,6 @@ class JointFolds:
             [[by_task[t].get(m, np.nan) for t in self._tasks] for m in self._models], dtype=float
         )
         self._scores[~np.isfinite(self._scores)] = np.nan
-
-
-def _layer(choice: Variant | Baseline) -> JointLayer:
-    return cross_task_layer if isinstance(choice, Baseline) else JOINT_LAYERS[choice.calibration]
 
 
 def _body(choice: Variant | Baseline) -> str:

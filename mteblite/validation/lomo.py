@@ -15,9 +15,11 @@ import pandas as pd
 
 from mteblite.calibrations.levels import JOINT
 from mteblite.calibrations.registry import Statistic
+from mteblite.calibrations.task_fit import TaskFits
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import usable_models
+from mteblite.selections.item_costs import item_costs
 from mteblite.task_types.scoring import set_statistic
 from mteblite.validation.folds import Fold, family_by_model, make_folds, mean_scores
 from mteblite.validation.joint_folds import JointFolds, PublicScores
@@ -38,7 +40,9 @@ class Settings:
 
     Attributes:
         k_by_task: items to select per task.
-        seed: enters every random draw; use the one the release is made with.
+        seed: enters every random draw.
+        suite: enters the draws of selections beside the seed, as it does in the release; "" where
+            nothing is released.
         public: full scores of further models, for joint calibrations.
         statistic: the official set statistic.
         response_model: see `fit_items`.
@@ -63,70 +67,16 @@ class Settings:
     workers: int | None = None
     k_of_fold: Callable[[Fold], Mapping[str, int]] | None = None
     by_token: bool = False
+    suite: str = ""
 
-    def k_for(self, fold: Fold, task: str) -> int:
-        """Return the items that a fold selects of a task."""
-        counts = self.k_by_task if self.k_of_fold is None else self.k_of_fold(fold)
-        return counts[task]
+    @property
+    def rng_keys(self) -> tuple[str | int, ...]:
+        """Keys of the selections' draws: those of the release, so that it is what is validated."""
+        return (self.suite, self.seed) if self.suite else (self.seed,)
 
-
-def predict_held_out(
-    evidences: Sequence[TaskEvidence],
-    variants: Sequence[Choice],
-    k_by_task: Mapping[str, int],
-    protocol: str,
-    seed: int,
-    progress: Callable[[int, int], None] | None = None,
-    *,
-    refits: dict[str, TaskRefits] | None = None,
-    public: PublicScores | None = None,
-    statistic: Statistic = set_statistic,
-    response_model: str = "auto",
-    random_draws: int = 50,
-    token_costs: Mapping[str, np.ndarray] | None = None,
-    compared: Variant = COMPARED,
-    workers: int | None = None,
-) -> pd.DataFrame:
-    """Predict every reference model without itself and its family (or without itself).
-
-    Args:
-        evidences: the suite's tasks with the kept reference models.
-        variants: variants and baselines, parsed or by name.
-        k_by_task: items to select per task.
-        protocol: a name in `folds.PROTOCOLS`; for `nested_family_lomo` see `predict_nested`.
-        seed: enters every random draw; use the one the release is made with.
-        progress: called with (tasks done, all tasks) after each task.
-        refits: pass the same dict to several calls (protocols, variants) to share their work.
-        public: full scores of further models, for joint calibrations.
-        statistic: the official set statistic.
-        response_model: see `fit_items`.
-        random_draws: draws of `random/mean`; each is a variant name of its own, see `draw_name`.
-        token_costs: by task, (n_items,) tokens of each item, see `Settings`.
-        compared: variant whose selection sets the budget of `same_token/mean`.
-        workers: threads that share the tasks; results do not depend on them.
-
-    Returns:
-        COLUMNS; one row per variant, fold, task and held-out model with a full score and
-        outcomes, sorted. `predicted` is NaN where an estimate is undefined. A task that has fewer
-        than 2 training models in a fold has no row there.
-
-    Raises:
-        ValueError: no evidence or variant, a task twice or without K, a model in two families,
-            fewer than two families (or models).
-    """
-    options = (
-        public,
-        statistic,
-        response_model,
-        random_draws,
-        token_costs or {},
-        compared,
-        workers,
-    )
-    settings = Settings(k_by_task, seed, *options)
-    return predict_protocol(
-        evidences, variants, protocol, settings, refits=refits, progress=progress
-    )
+    def counts(self, fold: Fold) -> Mapping[str, int]:
+        """Return the items that a fold selects of each task."""
+        return self.k_by_task if self.k_of_fold is None else self.k_of_fold(fold)
 
 
 def predict_protocol(
@@ -138,7 +88,25 @@ def predict_protocol(
     refits: dict[str, TaskRefits] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> pd.DataFrame:
-    """Do `predict_held_out` with settings that several protocols share."""
+    """Predict every reference model without itself and its family (or without itself).
+
+    Args:
+        evidences: the suite's tasks with the kept reference models.
+        variants: variants and baselines, parsed or by name.
+        protocol: a name in `folds.PROTOCOLS`; for `nested_family_lomo` see `predict_nested`.
+        settings: what all folds share.
+        refits: pass the same dict to several calls (protocols, variants) to share their work.
+        progress: called with (tasks done, all tasks) after each task.
+
+    Returns:
+        COLUMNS; one row per variant, fold, task and held-out model with a full score and
+        outcomes, sorted. `predicted` is NaN where an estimate is undefined. A task that has fewer
+        than 2 training models in a fold has no row there.
+
+    Raises:
+        ValueError: no evidence or variant, a task twice or without K, a model in two families,
+            fewer than two families (or models).
+    """
     choices = parse_choices(variants)
     check_suite(evidences, choices, settings.k_by_task)
     folds = make_folds(protocol, family_by_model(evidences), mean_scores(evidences))
@@ -160,7 +128,7 @@ def predict_folds(
     refits: dict[str, TaskRefits],
     progress: Callable[[int, int], None] | None = None,
 ) -> pd.DataFrame:
-    """Return COLUMNS without `protocol`, unsorted, of any folds; see `predict_held_out`."""
+    """Return COLUMNS without `protocol`, unsorted, of any folds; see `predict_protocol`."""
     from threadpoolctl import threadpool_limits
 
     single = [c for c in choices if not _is_joint(c)]
@@ -171,10 +139,10 @@ def predict_folds(
     def of_task(task: str) -> list[Block]:
         found = []
         for fold in folds:
-            refits[task].k = settings.k_for(fold, task)
+            refits[task].fits.k = settings.counts(fold)[task]
             found += _predict_fold(refits[task], fold, single)
             joint.add(refits[task], fold, MIN_TRAINING_MODELS)
-        refits[task].forget_fits()
+        refits[task].fits.forget_training()
         return found
 
     tasks = sorted(e.task for e in evidences)
@@ -204,16 +172,22 @@ def _is_joint(choice: Variant | Baseline) -> bool:
 
 def refits_of(evidence: TaskEvidence, settings: Settings) -> TaskRefits:
     """Return the refits of one task, of the models with a full score and outcomes."""
-    return TaskRefits(
-        evidence=_usable(evidence),
+    usable, tokens = _usable(evidence), settings.token_costs.get(evidence.task)
+    by_token = settings.by_token
+    fits = TaskFits(
+        evidence=usable,
         k=settings.k_by_task[evidence.task],
-        seed=settings.seed,
+        rng_keys=settings.rng_keys,
         statistic=settings.statistic,
         response_model=settings.response_model,
+        costs=item_costs(usable.task_type, len(usable.items), tokens) if by_token else None,
+    )
+    return TaskRefits(
+        fits,
+        seed=settings.seed,
         random_draws=settings.random_draws,
-        token_costs=settings.token_costs.get(evidence.task),
+        token_costs=tokens,
         compared=settings.compared,
-        by_token=settings.by_token,
     )
 
 

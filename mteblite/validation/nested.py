@@ -58,11 +58,11 @@ def predict_nested(
             the least error is mostly luck.
 
     Returns:
-        Predictions as of `predict_held_out` with protocol `nested_family_lomo` and variant `name`;
+        Predictions as of `predict_protocol` with protocol `nested_family_lomo` and variant `name`;
         and one row per fold: fold, variant (chosen), inner_mae, runner_up_mae.
 
     Raises:
-        ValueError: see `predict_held_out`.
+        ValueError: see `predict_protocol`.
     """
     choices = parse_choices(variants)
     check_suite(evidences, choices, settings.k_by_task)
@@ -160,33 +160,3 @@ def _errors(rows: pd.DataFrame, types: Mapping[str, str]) -> dict[str, pd.Series
                 error = total / mass.sum(axis=1)
         found[variant] = pd.Series(error, index=models).dropna()
     return found
-
-
-def optimism(
-    predictions: pd.DataFrame, nested: pd.DataFrame, task_types: Mapping[str, str]
-) -> pd.DataFrame:
-    """Return how much choosing on the reported folds flatters.
-
-    Args:
-        predictions: of all candidates under one protocol with family folds.
-        nested: from `predict_nested`.
-        task_types: type of every task of the suite.
-
-    Returns:
-        One row for macro: target, naive_variant, naive_mae (the best of all candidates), nested_mae
-        and optimism = nested - naive.
-    """
-    tasks = sorted(task_types)
-    weights = macro_weights(tasks, task_types)
-
-    def errors(frame: pd.DataFrame) -> dict[str, float]:
-        return {
-            name: float(np.nanmean(np.abs(combine(p, weights) - combine(a, weights))))
-            for name, (p, a, _) in score_matrices(frame, tasks).items()
-        }
-
-    naive, honest = errors(predictions), errors(nested)
-    best = min(naive, key=lambda v: (naive[v], v))
-    found = next(iter(honest.values()))
-    row = {"target": "macro", "naive_variant": best, "naive_mae": naive[best]}
-    return pd.DataFrame([row | {"nested_mae": found, "optimism": found - naive[best]}])

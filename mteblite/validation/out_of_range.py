@@ -40,7 +40,7 @@ def flag_metrics(
     A model is flagged where its predicted macro mean lies beyond all training models'.
 
     Args:
-        predictions: of one protocol; see `predict_held_out`.
+        predictions: of one protocol; see `predict_protocol`.
         evidences: the suite's tasks.
         protocol: theirs.
 

@@ -34,7 +34,7 @@ def published_metrics(
     """Return COLUMNS of every protocol, variant and target, sorted.
 
     Args:
-        predictions: see `predict_held_out`.
+        predictions: see `predict_protocol`.
         task_types: type of every task of the suite.
         families: family of every model; intervals redraw families.
         ranges: protocol, fold, low, high; see `training_ranges`.

@@ -33,7 +33,7 @@ class Validation:
     """What the protocols found.
 
     Attributes:
-        predictions: see `predict_held_out`; of the nested protocol one variant, `chosen:<preset>`.
+        predictions: see `predict_protocol`; of the nested protocol one variant, `chosen:<preset>`.
         folds: see `fold_members`.
         ranges: protocol, fold, low, high: macro means of the fold's training models.
         choices: CHOICE_COLUMNS; the variant that the nested protocol chose in each fold.
@@ -66,7 +66,7 @@ def validate(
         progress: called with (protocol, tasks done, all tasks).
 
     Raises:
-        ValueError: see `predict_held_out`.
+        ValueError: see `predict_protocol`.
     """
     variants = suite_variants([*(preset.variants if preset else ()), chosen])
     absent = {p: why for p in protocols if (why := why_absent(p, evidences, preset))}

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from mteblite.calibrations.linear import find_calibration
+from mteblite.calibrations.linear import find_line
 from mteblite.calibrations.variant import Variant
 
 DRAW_MARK = "#"
@@ -85,7 +85,7 @@ def parse_variant(text: str) -> Variant | Baseline:
     if BASELINE_SOURCES.get(source) == rest:
         if source == CROSS_TASK and calibration:
             raise ValueError(f"baseline {body!r} takes no calibration, got {calibration!r}")
-        find_calibration(calibration or "linear")
+        find_line(calibration or "linear")
         return Baseline(source, calibration or "linear")
     return Variant.parse(text)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from mteblite.calibrations.fitted_task import calibrate_variant
 from mteblite.calibrations.levels import CROSS_FITTED, JOINT
+from mteblite.calibrations.task_fit import fits_of
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.fitting import fit_from_tables
 from mteblite.suites.task_description import task_kind
@@ -58,17 +58,13 @@ def calibrations(work: Work) -> Produced:
         work.rows("item_parameters.item_parameters"), work.rows("item_parameters.abilities")
     )
     evidence = evidence_of(work, work.key["task"])
-    k, costs = count_and_costs(work, evidence) if selects_for_tokens(work) else (None, None)
-    fitted = calibrate_variant(
-        evidence,
-        fit,
-        work.rows("selections.selected_items"),
-        Variant.chosen(file),
-        (work.key["suite"], file.pool.seed),
-        response_model=file.response_model,
-        k=k,
-        costs=costs,
-    )
+    selection, variant = work.rows("selections.selected_items"), Variant.chosen(file)
+    fits = fits_of(evidence, len(selection), (work.key["suite"], file.pool.seed))
+    fits.response_model = file.response_model
+    if selects_for_tokens(work):
+        fits.k, fits.costs = count_and_costs(work, evidence)
+    fits.use(fit, variant.selection(evidence.kind), selection)
+    fitted = fits.fitted(variant)
     row = {k: v for k, v in fitted.calibration_row().items() if k != "task"}
     facts = {k: v if isinstance(v, str) else round(float(str(v)), 5) for k, v in row.items()}
     return Produced({"calibrations.calibrations": pd.DataFrame([row])}, facts)

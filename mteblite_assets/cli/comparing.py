@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-
 from mteblite.calibrations.task_model import FittedTask
+
 from mteblite.lite_scores.comparison import Comparison, compare_observed
-from mteblite.lite_scores.model_scores import read_release
+from mteblite.lite_scores.joint_calibration import JointCalibration
 from mteblite.lite_scores.observing import observed_from_rows
-from mteblite.lite_scores.release import fitted_from_json
 from mteblite.suites.task_types import TaskTypes
 from mteblite.validation.conformal import LEVEL
 from mteblite_assets.cli.session import Session
@@ -26,7 +25,7 @@ LEVELS = "SELECT any_value(level) AS level FROM lite_scores.lite_suite_intervals
 def compare(session: Session, first: str, second: str, suite: str) -> Comparison:
     """Return the differences of two models that have been scored."""
     query = session.bench.warehouse.query
-    fitted = [fitted_from_json(str(text)) for text in query(RELEASED, [suite])["fitted"]]
+    fitted = [FittedTask.from_json(str(text)) for text in query(RELEASED, [suite])["fitted"]]
     one, two = (_observed(query(OBSERVED, [suite, m]), fitted) for m in (first, second))
     level = query(LEVELS, [suite])["level"].iloc[0]
     parts = {entry.task: entry.part_of for entry in session.suite(suite).tasks}
@@ -36,7 +35,7 @@ def compare(session: Session, first: str, second: str, suite: str) -> Comparison
         one,
         two,
         types=TaskTypes({t.task: t.task_type for t in fitted}, parts),
-        joint=read_release(str(joint.iloc[0])) if len(joint) else None,
+        joint=JointCalibration.from_json(str(joint.iloc[0])) if len(joint) else None,
         level=LEVEL if pd.isna(level) else float(level),
     )
 

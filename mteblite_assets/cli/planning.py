@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from mteblite.models.model_spec import spec_of
 from mteblite.pools.workload import Workload, estimate_workload
 from mteblite.suites.catalog import Suite
 from mteblite.tasks.descriptive_stats import task_statistics
@@ -97,7 +96,7 @@ def print_workload(workload: Mapping[str, Any]) -> None:
 def _to_encode(suite: Suite, report: Report, pools: Mapping[str, Workload]) -> list[Workload]:
     """Each checkpoint's texts once: variants of it share their vectors."""
     plan = report.plans.get(EMBEDDINGS)
-    specs = {m.name: spec_of(m) for m in suite.references()}
+    specs = {m.name: m for m in suite.references()}
     wanted = set()
     for key in plan.run if plan else []:
         model, pool = key.split("|", 1)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from mteblite.suites.suite_file import SuiteModel
+from mteblite.suites.suite_model import SuiteModel
 from mteblite_assets.cli.session import Session, UsageError
 from mteblite_resources.catalog_files import register_model, unregister_model
 
@@ -36,8 +34,9 @@ def add_model(
     Of a model that the suite lists already, what is not given stays as it is.
 
     Raises:
-        UsageError: a name, path or prompt that cannot be; nothing is registered.
-        ValueError: the folder has no weights, the packaged model does not exist.
+        UsageError: a family or a prompt is missing or of another form; nothing is registered.
+        ValueError: a name or an option that cannot be, the folder has no weights, the packaged
+            model does not exist.
     """
     known = session.suite(suite)
     listed = next((m for m in known.models if m.name == name), None)
@@ -49,19 +48,15 @@ def add_model(
             f"reference model {name!r} needs --family: validation holds out whole families, so "
             "it must know which models share weights or training"
         )
-    try:
-        given = {
-            "path": str(Path(path).expanduser().absolute()) if path else None,
-            "prompts": _parse_prompts(prompts),
-            **options,
-        }
-        asked = {k: v for k, v in given.items() if v is not None and v is not False}
-        model = SuiteModel(**{**before, **asked, "name": name, "family": family or name,
-                              "role": role})  # fmt: skip
-    except ValidationError as error:
-        problem = error.errors()[0]
-        raise UsageError(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}") from error
-    session.bench.spec(model)
+    given = {
+        "path": str(Path(path).expanduser().absolute()) if path else None,
+        "prompts": _parse_prompts(prompts),
+        **options,
+    }
+    asked = {k: v for k, v in given.items() if v is not None and v is not False}
+    kept = {k: v for k, v in before.items() if k not in ("name", "family")}
+    model = SuiteModel.named(name, family, **{**kept, **asked, "role": role})
+    session.bench.with_weights(model)
     if model.path or model.name.startswith("package:"):
         session.bench.identify(model)  # a broken folder is an error now, not at three in the night
     register_model(session.home, known.name, model)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import click
 
-from mteblite.models.model_spec import checkpoint_folder
-from mteblite.suites.suite_file import SuiteModel
+from mteblite.models.checkpoint_folder import checkpoint_folder
+from mteblite.suites.suite_model import SuiteModel
 from mteblite_assets.cli import printing
 from mteblite_assets.cli.comparing import compare
 from mteblite_assets.cli.materializing import Report, materialize
@@ -103,7 +103,7 @@ def _registered_name(session: Session, model: str, suite: str, family: str | Non
             )
         return add_model(session, suite, name, family=family, path=place).name
     # Known before it is registered: a typo must not fail every later run of the suite.
-    session.bench.identify(SuiteModel(name=model, family=family or model, role="candidate"))
+    session.bench.identify(SuiteModel.named(model, family))
     return add_model(session, suite, model, family=family).name
 
 

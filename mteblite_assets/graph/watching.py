@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from mteblite.suites.suite_file import SuiteModel
+from mteblite.suites.suite_model import SuiteModel
 
 MARKER = "_COMPLETE.json"
 WEIGHTS = (".safetensors", ".bin", ".npz", ".onnx")
@@ -33,7 +33,7 @@ class Arrival:
 
     def as_model(self) -> SuiteModel:
         """Return the candidate to register."""
-        return SuiteModel(name=self.name, family=self.family, role="candidate", path=self.path)
+        return SuiteModel.named(self.name, self.family, path=self.path)
 
 
 def arrivals(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from mteblite.suites.catalog import Catalog, Suite, TaskEntry
-from mteblite.suites.suite_file import SuiteModel
+from mteblite.suites.suite_model import SuiteModel
 
 if TYPE_CHECKING:
     from mteblite_resources.workbench import Workbench

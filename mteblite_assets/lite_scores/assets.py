@@ -12,18 +12,17 @@ import pandas as pd
 from mteblite.calibrations.fitted_task import FittedTask
 from mteblite.calibrations.levels import JOINT
 from mteblite.calibrations.registry import NEEDS_REFERENCE
-from mteblite.calibrations.training_fit import reference_of
+from mteblite.calibrations.task_fit import reference_of
 from mteblite.calibrations.variant import Variant
 from mteblite.lite_scores.intervals import (
     interval_half_widths,
     reference_scores,
     with_reference_range,
 )
-from mteblite.lite_scores.joint_fitting import fit_release
-from mteblite.lite_scores.joint_scores import JointRelease
-from mteblite.lite_scores.model_scores import ModelScores, read_release, score_model
+from mteblite.lite_scores.joint_calibration import JointCalibration
+from mteblite.lite_scores.joint_fitting import fit_joint
+from mteblite.lite_scores.model_scores import ModelScores, score_model
 from mteblite.lite_scores.observing import observation_rows, observe_selection
-from mteblite.lite_scores.release import fitted_from_json, release_json
 from mteblite.pools.restriction import restrict
 from mteblite.suites.catalog import Suite
 from mteblite.suites.task_types import TaskTypes
@@ -80,8 +79,8 @@ def lite_suite(work: Work) -> Produced:
     if fitted and variant.calibration in JOINT:
         settings = validation_settings(work, evidences)
         released = [e for e in evidences if e.task in fitted]
-        joint = fit_release(released, variant, settings, _counts(work), level)
-        fitted = {name: task for name, task in fitted.items() if name in joint[0]}
+        joint = fit_joint(released, variant, settings, _counts(work), level)
+        fitted = {name: task for name, task in fitted.items() if name in joint.tasks}
     if not fitted:
         raise ValueError(f"no task of suite {work.key['suite']} has a calibration yet")
     types = TaskTypes({t.task: t.task_type for t in fitted.values()}, _parts(work.suite))
@@ -99,7 +98,7 @@ def lite_suite(work: Work) -> Produced:
             "lite_scores.lite_suites": pd.DataFrame(rows),
             "lite_scores.lite_suite_intervals": widths,
             "lite_scores.lite_suite_joint": pd.DataFrame(
-                [] if joint is None else [{"joint": joint[1]}], columns=["joint"]
+                [] if joint is None else [{"joint": joint.to_json()}], columns=["joint"]
             ),
         },
         {
@@ -127,7 +126,7 @@ def _released_rows(
             "variant": variant,
             "pool_task": pools[name],
             "pool_hash": hashes[pools[name]],
-            "fitted": release_json(task),
+            "fitted": task.to_json(),
             "half_width": float(by_target["half_width"][f"task:{name}"]),
             "interval_method": by_target["interval_method"][f"task:{name}"],
             "reference_low": task.reference_low,
@@ -217,9 +216,9 @@ def lite_scores(work: Work) -> Produced:
     """
     started = time.perf_counter()
     rows = work.rows("lite_scores.lite_suites").sort_values("task")
-    fitted = [fitted_from_json(str(text)) for text in rows["fitted"]]
+    fitted = [FittedTask.from_json(str(text)) for text in rows["fitted"]]
     stored = work.rows("lite_scores.lite_suite_joint")
-    release = read_release(str(stored["joint"].iloc[0])) if len(stored) else None
+    joint = JointCalibration.from_json(str(stored["joint"].iloc[0])) if len(stored) else None
     counts = {"n_texts": 0, "n_encoded": 0}
     observed, failed = {}, {}
     for row, task in zip(rows.to_dict("records"), fitted, strict=True):
@@ -227,7 +226,7 @@ def lite_scores(work: Work) -> Produced:
         try:
             observed[task.task] = _observe(work, {str(k): v for k, v in row.items()}, task, counts)
         except ValueError as error:
-            if not isinstance(release, JointRelease):
+            if joint is None:
                 raise
             failed[task.task] = str(error)
             work.progress(f"{task.task} cannot be scored: {error}")
@@ -235,7 +234,7 @@ def lite_scores(work: Work) -> Produced:
         raise ValueError("; ".join(failed.values()))
     widths = work.rows("lite_scores.lite_suite_intervals")
     types = TaskTypes({t.task: t.task_type for t in fitted}, _parts(work.suite))
-    found = score_model(fitted, observed, widths, release, types)
+    found = score_model(fitted, observed, widths, joint, types)
     seconds = time.perf_counter() - started
     return _produced(work, found, fitted, observed, failed, {**counts, "seconds": seconds})
 

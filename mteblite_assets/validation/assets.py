@@ -60,6 +60,7 @@ def validation_settings(work: Work, evidences: list[TaskEvidence]) -> Settings:
         compared=Variant.chosen(file),
         k_of_fold=counts,
         by_token=file.pays_by_token,
+        suite=work.suite.name,
     )
 
 
@@ -75,7 +76,7 @@ def validation_settings(work: Work, evidences: list[TaskEvidence]) -> Settings:
         "validation.fold_ranges",
         "validation.nested_choices",
     ],
-    code_version="4",
+    code_version="5",
     settings=_settings,
     checks=[
         Check(

@@ -12,8 +12,8 @@ import pytest
 
 from mteblite.models.encoders import open_encoder
 from mteblite.models.model_identity import identify
-from mteblite.models.model_spec import ModelSpec
 from mteblite.models.stored_encoder import StoredEncoder
+from mteblite.suites.suite_model import SuiteModel
 from mteblite.suites.task_description import TaskDescription
 from mteblite.vectors.store import VectorStore
 from mteblite_resources.full_runs import run_full
@@ -23,7 +23,7 @@ PROMPTS = {"query": "query : ", "document": "passage : "}
 
 
 def opened(home: Path, folder: Path, name: str = "m") -> StoredEncoder:
-    spec = ModelSpec(name, "f", path=str(folder))
+    spec = SuiteModel.named(name, "f", path=str(folder))
     return open_encoder(spec, identify(spec, home), VectorStore(home / "vectors"), home=home)
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from mteblite.suites.catalog import Catalog, make_suite
 from mteblite.suites.resolution import Resolution
-from mteblite.suites.suite_file import SuiteFile, SuiteModel
+from mteblite.suites.suite_file import SuiteFile
+from mteblite.suites.suite_model import SuiteModel
 from mteblite_assets.graph.keys import (
     Grain,
     all_keys,

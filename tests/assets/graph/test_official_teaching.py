@@ -13,7 +13,7 @@ from support import tiny_suite
 from support.official_world import new_result, put, subsets
 from support.tiny_suite import SUITE, TASKS, ran, table
 
-from mteblite.lite_scores.joint_scores import JointRelease, joint_from_json
+from mteblite.lite_scores.joint_calibration import JointCalibration
 
 TUNE, PARENT = "org/fine-tune-of-b", "org/parent-of-b"
 JOINT = {"calibration": "blup", "preset": None, "reference_scores": ["official", "run"],
@@ -48,8 +48,10 @@ def change(home: Path, **keys: object) -> None:
     tiny_suite.write_suite(home, tiny_suite.suite_document() | keys)
 
 
-def release(home: Path) -> JointRelease:
-    return joint_from_json(str(table(home, "lite_scores.lite_suite_joint")["joint"].iloc[0]))
+def release(home: Path) -> JointCalibration:
+    return JointCalibration.from_json(
+        str(table(home, "lite_scores.lite_suite_joint")["joint"].iloc[0])
+    )
 
 
 def teaching_rows(home: Path) -> pd.DataFrame:

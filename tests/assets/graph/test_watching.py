@@ -125,7 +125,7 @@ def test_other_folders_and_hidden_files_are_left_alone(tmp_path):
     ("merge 0.5|a", "merge-0.5-a"), ("step...3", "step.3"), ("_x", "x"), ("ünï", "n"),
 ])  # fmt: skip
 def test_names_can_be_partition_keys(tmp_path, folder, name):
-    from mteblite.models.model_spec import check_model_name
+    from mteblite.suites.suite_model import check_model_name
 
     _mark(_checkpoint(tmp_path / folder), {"model.safetensors": 10})
     (arrival,), _, _ = _look(tmp_path)

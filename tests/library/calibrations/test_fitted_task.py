@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
+from support.fits import fit_task, predicted_by, task_fits
 from support.zoo import make_task, mean_statistic
 
-from mteblite.calibrations.fitted_task import FittedTask, calibrate_task, fit_task
+from mteblite.calibrations.fitted_task import FittedTask
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.fitting import fit_items
-from mteblite.selections.registry import select
+from mteblite.selections.token_budget import choose
 
 VARIANT = Variant("anchor", "gp", "anchorset")
 
@@ -41,7 +43,7 @@ def test_round_trip_through_tables(task_type):
     rows = evidence.outcomes if fitted.kind == "per_item" else evidence.observations
     for row in rows[:5]:
         observed = on_selection(fitted, row)
-        assert again.predict(observed) == fitted.predict(observed)
+        assert predicted_by(again, observed) == predicted_by(fitted, observed)
     assert all(np.isscalar(v) for v in fitted.calibration_row().values())
 
 
@@ -54,7 +56,7 @@ def test_calibration_row_names_what_was_done():
 def test_reference_models_are_predicted_well():
     evidence = make_task(n_items=400)
     fitted = fitted_on(evidence, k=50)
-    predicted = [fitted.predict(on_selection(fitted, row)) for row in evidence.outcomes]
+    predicted = [predicted_by(fitted, on_selection(fitted, row)) for row in evidence.outcomes]
     assert np.abs(predicted - evidence.full_scores).mean() < 0.05
     assert np.corrcoef(predicted, evidence.full_scores)[0, 1] > 0.9
 
@@ -62,9 +64,12 @@ def test_reference_models_are_predicted_well():
 def test_stages_one_by_one_give_the_same():
     evidence = make_task()
     fit = fit_items(evidence)
-    selection = select("anchor", evidence, fit, 20, ("suite", 0))
-    stepwise = calibrate_task(evidence, fit, selection, "gp")
-    assert stepwise.calibration_row() == fitted_on(evidence).calibration_row()
+    selection = choose("anchor", evidence, fit, 20, ("suite", 0))
+    fits = task_fits(evidence, 20, ("suite", 0))
+    fits.use(fit, "anchor", selection.sample(frac=1, random_state=0))
+    stepwise, whole = fits.fitted(VARIANT), fitted_on(evidence)
+    assert stepwise.calibration_row() == whole.calibration_row()
+    pd.testing.assert_frame_equal(stepwise.selection, whole.selection)
 
 
 @pytest.mark.parametrize(("task_type", "low"), [("Retrieval", 0.0), ("Summarization", -1.0)])
@@ -72,16 +77,8 @@ def test_predictions_are_clipped_to_the_legal_range(task_type, low):
     evidence = make_task(task_type=task_type)
     shifted = dataclasses.replace(evidence, full_scores=evidence.full_scores - 1.0)
     fitted = fitted_on(shifted)
-    assert fitted.predict(np.zeros(20)) >= low
-    assert (fitted.predict(np.zeros(20)) == 0.0) == (low == 0.0)
-
-
-def test_models_beyond_the_reference_models_are_flagged():
-    fitted = fitted_on(make_task())
-    assert fitted.out_of_range(np.ones(20))
-    assert fitted.out_of_range(np.zeros(20))
-    middle = on_selection(fitted, make_task().outcomes.mean(axis=0))
-    assert not fitted.out_of_range(middle)
+    assert predicted_by(fitted, np.zeros(20)) >= low
+    assert (predicted_by(fitted, np.zeros(20)) == 0.0) == (low == 0.0)
 
 
 def test_without_spread_of_abilities_everything_still_works():
@@ -91,7 +88,9 @@ def test_without_spread_of_abilities_everything_still_works():
     assert fitted.estimator == "mean"
     assert fitted.selection["method"].iloc[0] == "strat"
     # All reference models score 0.5, so the line is as flat as the guard allows.
-    assert fitted.predict(on_selection(fitted, evidence.outcomes[0])) == pytest.approx(0.5, abs=0.1)
+    assert predicted_by(fitted, on_selection(fitted, evidence.outcomes[0])) == pytest.approx(
+        0.5, abs=0.1
+    )
 
 
 def test_one_reference_model_gives_an_offset():
@@ -100,7 +99,7 @@ def test_one_reference_model_gives_an_offset():
     fitted = fitted_on(one)
     assert fitted.calibration.slope == 1.0
     observed = on_selection(fitted, one.outcomes[0])
-    assert fitted.predict(observed) == pytest.approx(one.full_scores[0])
+    assert predicted_by(fitted, observed) == pytest.approx(one.full_scores[0])
 
 
 def test_statistic_undefined_for_some_models_calibrates_on_the_others():
@@ -111,11 +110,11 @@ def test_statistic_undefined_for_some_models_calibrates_on_the_others():
     evidence = make_task(task_type="Clustering")
     fitted = fit_task(evidence, VARIANT, 20, (), statistic=picky)
     assert 0 < fitted.calibration.n_models < len(evidence.models)
-    assert np.isnan(fitted.predict(np.zeros((20, 1))))
+    assert np.isnan(predicted_by(fitted, np.zeros((20, 1))))
     with pytest.raises(ValueError, match="Sim: none of"):
         fit_task(evidence, VARIANT, 20, (), statistic=lambda *_: float("nan"))
 
 
 def test_wrong_number_of_outcomes_is_an_error():
     with pytest.raises(ValueError, match="Sim: got outcomes on 19 items; the selection has 20"):
-        fitted_on(make_task()).predict(np.zeros(19))
+        predicted_by(fitted_on(make_task()), np.zeros(19))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mteblite.calibrations.blup import Blup, JointData
 from mteblite.calibrations.cross_fitting import cross_fitted, family_groups, inner_folds
 from mteblite.calibrations.gaussian import condition
-from mteblite.calibrations.joint import JOINT_LAYERS, JointData, fit_blup
-from mteblite.calibrations.linear import fit_inverse, fit_linear
+from mteblite.calibrations.linear import fit_calibration
 from mteblite.calibrations.task_covariance import (
     MIN_UNIQUENESS,
     _fill,
@@ -181,7 +181,6 @@ def joint_data(n: int = 60, noise: float = 0.8, seed: int = 0) -> JointData:
         taught=scores + noise * rng.normal(size=scores.shape),
         scores=scores,
         families=tuple(str(i) for i in range(n)),
-        weights=np.full(12, 1 / 12),
         public_scores=np.empty((0, 12)),
         public_families=(),
     )
@@ -191,12 +190,12 @@ def test_blup_beats_its_estimates_and_its_covariance_is_honest():
     data = joint_data()
     truth, _ = factor_scores(2000, 77)
     estimates = truth + 0.8 * np.random.default_rng(5).normal(size=truth.shape)
-    found = JOINT_LAYERS["blup"](data, estimates)
+    found = Blup.fit(data).predict(estimates)
     error = found.mean - truth
     assert (error**2).mean() < 0.7 * ((estimates - truth) ** 2).mean()
     sd = np.sqrt(np.einsum("mtt->mt", found.covariance))
     assert (np.abs(error) < 1.645 * sd).mean() == pytest.approx(0.9, abs=0.04)
-    macro, macro_sd = found.combined(data.weights)
+    macro, macro_sd = found.combined(np.full(12, 1 / 12))
     inside = np.abs(macro - truth.mean(axis=1)) < 1.645 * macro_sd
     assert inside.mean() == pytest.approx(0.9, abs=0.07)
 
@@ -204,17 +203,17 @@ def test_blup_beats_its_estimates_and_its_covariance_is_honest():
 def test_noise_is_the_mean_square_of_cross_fitted_residuals():
     data = joint_data(noise=0.5)
     expected = ((data.taught - data.scores) ** 2).mean(axis=0)
-    assert fit_blup(data).noise == pytest.approx(expected)
+    assert Blup.fit(data).noise == pytest.approx(expected)
 
 
 def test_public_models_sharpen_the_covariance():
     few = joint_data(8)
     public, _ = factor_scores(150, 21)
     names = tuple(f"p{i}" for i in range(150))
-    more = JointData(few.taught, few.scores, few.families, few.weights, public, names)
+    more = JointData(few.taught, few.scores, few.families, public, names)
     truth, _ = factor_scores(400, 78)
     estimates = truth + 0.8 * np.random.default_rng(6).normal(size=truth.shape)
-    errors = [np.abs(JOINT_LAYERS["blup"](d, estimates).mean - truth).mean() for d in (few, more)]
+    errors = [np.abs(Blup.fit(d).predict(estimates).mean - truth).mean() for d in (few, more)]
     assert errors[1] < errors[0]
 
 
@@ -223,30 +222,18 @@ def test_a_model_without_some_tasks_still_gets_all_of_them():
     truth, _ = factor_scores(300, 79)
     estimates = truth + 0.3 * np.random.default_rng(7).normal(size=truth.shape)
     estimates[:, 4:] = np.nan
-    found = JOINT_LAYERS["blup"](data, estimates).mean
+    found = Blup.fit(data).predict(estimates).mean
     prior = np.abs(truth[:, 4:] - truth[:, 4:].mean(axis=0)).mean()
     assert np.abs(found[:, 4:] - truth[:, 4:]).mean() < 0.75 * prior
-
-
-def test_macro_calibrates_the_macro_mean_and_moves_tasks_alike():
-    data = joint_data(noise=0.3)
-    estimates = 2.0 * data.taught + 1.0
-    wide = JointData(2.0 * data.taught + 1.0, data.scores, data.families, data.weights,
-                     data.public_scores, ())  # fmt: skip
-    found = JOINT_LAYERS["macro"](wide, estimates)
-    line = fit_linear(estimates.mean(axis=1), data.scores.mean(axis=1))
-    assert found.mean.mean(axis=1) == pytest.approx(line.apply(estimates.mean(axis=1)))
-    assert np.ptp(found.mean - estimates, axis=1) == pytest.approx(np.zeros(60), abs=1e-12)
-    assert np.isnan(found.covariance).all()
 
 
 def test_inverse_line_does_not_shrink_and_shifts_without_a_relation():
     rng = np.random.default_rng(8)
     truth = rng.normal(size=3000)
     seen = 0.2 + 0.5 * truth + 0.4 * rng.normal(size=3000)
-    line = fit_inverse(seen, truth)
+    line = fit_calibration("inverse", seen, truth)
     assert (line.slope, line.intercept) == pytest.approx((2.0, -0.4), abs=0.1)
-    assert fit_inverse(rng.normal(size=50), rng.normal(size=50)).slope == 1.0
+    assert fit_calibration("inverse", rng.normal(size=50), rng.normal(size=50)).slope == 1.0
 
 
 # --- cross-fitting ---------------------------------------------------------------------------

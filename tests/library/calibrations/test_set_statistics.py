@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.fits import fit_task
 from support.zoo import observed_task
 
-from mteblite.calibrations.fitted_task import fit_task
 from mteblite.calibrations.variant import Variant
 
 

@@ -7,9 +7,9 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from support.fits import fit_task, predicted_by
 from support.zoo import observed_task
 
-from mteblite.calibrations.fitted_task import fit_task
 from mteblite.calibrations.set_estimators import (
     check_not_degenerate,
     surrogate_statistic,
@@ -106,7 +106,7 @@ def test_surrogates_are_calibrated_to_the_official_metric():
     variant = Variant.parse("anchor/mean/strat:surrogate")
     fitted = fit_task(evidence, variant, 40, (0,))
     places = [int(i[1:]) for i in fitted.selection["item_id"]]
-    predicted = [fitted.predict(o[places]) for o in evidence.observations]
+    predicted = [predicted_by(fitted, o[places]) for o in evidence.observations]
     assert np.mean(predicted) == pytest.approx(evidence.full_scores.mean(), abs=0.02)
     assert fitted.calibration_row()["estimator"] == "surrogate"
 

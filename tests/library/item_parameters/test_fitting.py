@@ -58,7 +58,7 @@ def test_two_pl_equals_penalised_logistic_regression():
 def test_two_pl_gradient_vanishes_under_separation_and_for_constant_items():
     theta = np.linspace(-1.5, 1.5, 20)
     outcomes = np.column_stack([theta > 0, theta < 0, theta > 9, theta < 9]).astype(float)
-    found = two_pl.fit(theta, outcomes, np.ones(20))
+    found = two_pl.fit(theta, outcomes)
     p = two_pl.expected(found, theta)
     gradient_slope = theta @ (outcomes - p) - two_pl.SLOPE_PENALTY * found.slope
     gradient_intercept = (outcomes - p).sum(axis=0) - two_pl.INTERCEPT_PENALTY * found.intercept
@@ -73,7 +73,7 @@ def test_two_pl_recovers_known_parameters():
     theta = rng.normal(size=4000)
     slope, intercept = np.array([0.5, 1.0, 2.0, -1.0]), np.array([1.0, 0.0, -1.0, 0.5])
     p = 1 / (1 + np.exp(-(theta[:, None] * slope + intercept)))
-    found = two_pl.fit(theta, (rng.random(p.shape) < p).astype(float), np.ones(4000))
+    found = two_pl.fit(theta, (rng.random(p.shape) < p).astype(float))
     assert found.slope == pytest.approx(slope, abs=0.15)
     assert found.intercept == pytest.approx(intercept, abs=0.15)
 
@@ -92,7 +92,7 @@ def test_two_pl_agrees_with_girth_and_the_truth():
     theta = (theta - theta.mean()) / theta.std()
     slope, difficulty = rng.uniform(0.6, 2.0, size=12), rng.normal(size=12)
     p = 1 / (1 + np.exp(-slope * (theta[:, None] - difficulty)))
-    found = two_pl.fit(theta, (rng.random((3000, 12)) < p).astype(float), np.ones(3000))
+    found = two_pl.fit(theta, (rng.random((3000, 12)) < p).astype(float))
     ours = -found.intercept / found.slope
     # girth does not know the abilities; its slopes are the noisier ones.
     assert found.slope == pytest.approx(np.array(GIRTH_SLOPE), abs=0.2)
@@ -119,7 +119,7 @@ def test_linear_gaussian_residual_is_shrunk_towards_the_median():
     theta = np.linspace(-1.5, 1.5, 10)
     rng = np.random.default_rng(0)
     outcomes = 0.5 + 0.1 * theta[:, None] + rng.normal(size=(10, 5)) * [0, 0.1, 0.1, 0.1, 0.5]
-    found = linear_gaussian.fit(theta, outcomes, np.ones(10))
+    found = linear_gaussian.fit(theta, outcomes)
     rss = ((outcomes - linear_gaussian.expected(found, theta)) ** 2).sum(axis=0)
     expected = (rss + 4 * np.median(rss / 8)) / (8 + 4)
     assert found.residual_sd == pytest.approx(np.sqrt(expected))
@@ -132,21 +132,11 @@ def test_missing_outcomes_are_left_out(model):
     outcomes = (rng.random((12, 3)) < 0.6).astype(float)
     outcomes[:4, 0] = np.nan
     outcomes[:, 2] = np.nan
-    found = model.fit(theta, outcomes, np.ones(12))
-    alone = model.fit(theta[4:], outcomes[4:, :1], np.ones(8))
+    found = model.fit(theta, outcomes)
+    alone = model.fit(theta[4:], outcomes[4:, :1])
     assert found.n_models.tolist() == [8, 12, 0]
     assert found.slope[0] == pytest.approx(alone.slope[0], abs=1e-6)
     assert np.isnan([found.slope[2], found.intercept[2], found.residual_sd[2]]).all()
-
-
-@pytest.mark.parametrize("model", [linear_gaussian, two_pl])
-def test_weights_count_like_repeated_models(model):
-    rng = np.random.default_rng(2)
-    theta, outcomes = rng.normal(size=6), (rng.random((6, 4)) < 0.5).astype(float)
-    twice = model.fit(np.repeat(theta, 2), np.repeat(outcomes, 2, axis=0), np.full(12, 0.5))
-    once = model.fit(theta, outcomes, np.ones(6))
-    assert twice.slope == pytest.approx(once.slope, abs=1e-6)
-    assert twice.intercept == pytest.approx(once.intercept, abs=1e-6)
 
 
 @pytest.mark.parametrize("model", [linear_gaussian, two_pl])

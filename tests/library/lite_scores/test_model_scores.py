@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.fits import fit_task, predict_held_out
 from support.zoo import make_models, make_task, mean_statistic
 
-from mteblite.calibrations.fitted_task import fit_task
 from mteblite.calibrations.variant import Variant
 from mteblite.lite_scores.intervals import interval_half_widths, with_reference_range
-from mteblite.lite_scores.joint_fitting import fit_release
-from mteblite.lite_scores.model_scores import read_release, score_model
+from mteblite.lite_scores.joint_calibration import JointCalibration
+from mteblite.lite_scores.joint_fitting import fit_joint
+from mteblite.lite_scores.model_scores import score_model
 from mteblite.validation.conformal import check_level, families_needed
-from mteblite.validation.lomo import Settings, predict_held_out
+from mteblite.validation.lomo import Settings
 from mteblite.validation.public_scores import gather_public_scores
 
 FAMILIES = make_models(14, siblings=2)
@@ -38,14 +39,14 @@ class Suite:
         widths = interval_half_widths(held_out, TYPES, str(variant))
         self.widths = with_reference_range(widths, full_scores(evidences), TYPES)
         settings = Settings(COUNTS, 0, statistic=mean_statistic)
-        self.release = None
-        if calibration in ("blup", "macro"):
-            tasks, text = fit_release(evidences, variant, settings, COUNTS)
-            assert tasks == ("A", "B", "C")
-            self.release = read_release(text)
+        self.joint = None
+        if calibration == "blup":
+            joint = fit_joint(evidences, variant, settings, COUNTS)
+            assert joint.tasks == ("A", "B", "C")
+            self.joint = JointCalibration.from_json(joint.to_json())
 
     def score(self, observed):
-        return score_model(self.fitted, observed, self.widths, self.release)
+        return score_model(self.fitted, observed, self.widths, self.joint)
 
     def observed(self, place, value=None):
         found = {}
@@ -68,7 +69,7 @@ def full_scores(evidences):
     )
 
 
-@pytest.fixture(scope="module", params=["linear", "crossfit", "macro", "blup"])
+@pytest.fixture(scope="module", params=["linear", "crossfit", "blup"])
 def suite(request, evidences):
     return Suite(evidences, request.param)
 
@@ -113,14 +114,13 @@ def test_a_joint_release_predicts_a_task_that_was_not_scored(evidences):
 
 
 def test_without_a_joint_release_a_missing_task_leaves_means_unknown(evidences):
-    for calibration in ("linear", "macro"):
-        suite = Suite(evidences, calibration)
-        observed = suite.observed(4)
-        del observed["B"]
-        found = suite.score(observed)
-        assert found.tasks["task"].tolist() == ["A", "C"]
-        assert np.isnan(found.suite["macro_mean"])
-        assert found.suite["out_of_range"] is False
+    suite = Suite(evidences, "linear")
+    observed = suite.observed(4)
+    del observed["B"]
+    found = suite.score(observed)
+    assert found.tasks["task"].tolist() == ["A", "C"]
+    assert np.isnan(found.suite["macro_mean"])
+    assert found.suite["out_of_range"] is False
 
 
 # --- levels ----------------------------------------------------------------------------------

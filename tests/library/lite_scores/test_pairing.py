@@ -7,14 +7,13 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from support.fits import fit_task
 from support.zoo import make_models, make_task, mean_statistic
 
-from mteblite.calibrations.fitted_task import fit_task
-from mteblite.calibrations.joint import Blup
+from mteblite.calibrations.blup import Blup
 from mteblite.calibrations.task_covariance import TaskCovariance
 from mteblite.calibrations.variant import Variant
-from mteblite.lite_scores.joint_scores import JointRelease
-from mteblite.lite_scores.macro_release import MacroRelease
+from mteblite.lite_scores.joint_calibration import JointCalibration
 from mteblite.lite_scores.pairing import paired_differences
 from mteblite.suites.task_types import TaskTypes
 
@@ -112,21 +111,21 @@ def test_missing_tasks_are_named(fitted):
 COVARIANCE = 0.01 * np.array([[1.0, 0.6, 0.3], [0.6, 1.5, 0.4], [0.3, 0.4, 0.8]])
 
 
-def joint_release(scale: float = 1.0) -> JointRelease:
+def joint_calibration(scale: float = 1.0) -> JointCalibration:
     prior = TaskCovariance(np.full(3, 0.5), scale * COVARIANCE, 20.0)
-    return JointRelease(tuple(TYPES), TYPES, Blup(prior, np.full(3, 1e-3)), {})
+    return JointCalibration(tuple(TYPES), TYPES, Blup(prior, np.full(3, 1e-3)), {})
 
 
 def test_joint_differences_equal_those_of_a_pair_of_models_given_both(fitted):
     """Condition both models' scores at once, on estimates whose errors are mostly shared."""
     better, worse = observed(fitted, 0.03, 0.1, 7)
     alone = paired_differences(fitted, better, worse)
-    found = paired_differences(fitted, better, worse, release=joint_release())
+    found = paired_differences(fitted, better, worse, joint=joint_calibration())
     gap = np.array([alone[f"task:{t}"].value for t in TYPES])
     width = np.array([found[f"task:{t}"].upper - found[f"task:{t}"].value for t in TYPES])
     z = 1.6448536269514722
     # The paired noise is what the joint interval of a task goes to under a flat prior.
-    flat = paired_differences(fitted, better, worse, release=joint_release(1e5))
+    flat = paired_differences(fitted, better, worse, joint=joint_calibration(1e5))
     noise = np.array([(flat[f"task:{t}"].upper - flat[f"task:{t}"].value) / z for t in TYPES]) ** 2
     own = 0.002
     errors = np.block(
@@ -148,11 +147,11 @@ def test_joint_differences_equal_those_of_a_pair_of_models_given_both(fitted):
 def test_joint_differences_tell_a_task_that_was_not_scored(fitted):
     better, worse = observed(fitted, 0.05, 0.0, 2)
     two = [f for f in fitted if f.task != "C"]
-    found = paired_differences(two, better, worse, release=joint_release())
+    found = paired_differences(two, better, worse, joint=joint_calibration())
     assert 0.0 < found["task:C"].value < 0.05
     assert found["task:C"].lower < 0.0 < found["task:A"].lower
     assert found["macro"].share_positive < found["task:A"].share_positive
-    same = paired_differences(fitted, better, better, release=joint_release())
+    same = paired_differences(fitted, better, better, joint=joint_calibration())
     assert all(d.value == 0.0 and d.share_positive == 0.5 for d in same.values())
 
 
@@ -165,22 +164,8 @@ def test_joint_intervals_cover_differences_drawn_from_the_prior(fitted):
         better, worse = observed(fitted, 0.0, 0.3, seed)
         gains = dict(zip(TYPES, root @ rng.normal(size=3), strict=True))
         better = {t: better[t] + gains[t] for t in TYPES}
-        found = paired_differences(fitted, better, worse, draws=100, release=joint_release())
+        found = paired_differences(fitted, better, worse, draws=100, joint=joint_calibration())
         inside += [found[f"task:{t}"].lower <= g <= found[f"task:{t}"].upper
                    for t, g in gains.items()]  # fmt: skip
     # As above: the noise is of 40 items alone, the interval takes them for a tenth of the pool.
     assert np.mean(inside) == pytest.approx(0.88, abs=0.05)
-
-
-def test_a_macro_line_moves_all_tasks_alike(fitted):
-    better, worse = observed(fitted, 0.03, 0.1, 5)
-    line = MacroRelease(tuple(TYPES), TYPES, 1.5, -0.1, 0.0)
-    alone = paired_differences(fitted, better, worse)
-    found = paired_differences(fitted, better, worse, release=line)
-    moved = 0.5 * alone["macro"].value
-    assert found["macro"].value == pytest.approx(1.5 * alone["macro"].value)
-    assert found["task:A"].value == pytest.approx(alone["task:A"].value + moved)
-    wider = (found["macro"].upper - found["macro"].lower) / (
-        alone["macro"].upper - alone["macro"].lower
-    )
-    assert wider == pytest.approx(1.5)

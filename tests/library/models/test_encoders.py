@@ -12,9 +12,9 @@ import pytest
 
 from mteblite.models.encoders import EncodingSettings, open_encoder
 from mteblite.models.model_identity import identify
-from mteblite.models.model_spec import ModelSpec
 from mteblite.models.running_models import MtebRunning
 from mteblite.models.stored_encoder import StoredEncoder
+from mteblite.suites.suite_model import SuiteModel
 from mteblite.vectors.address import literal_prompt
 from mteblite.vectors.store import VectorStore
 
@@ -23,7 +23,7 @@ TEXTS = ["word1 word2", "word3", "word4 word5 word6"]
 
 
 def opened(home: Path, folder: Path, max_tokens: int | None = None, **kwargs: Any) -> StoredEncoder:
-    spec = ModelSpec(kwargs.pop("name", "m"), "f", path=str(folder), **kwargs)
+    spec = SuiteModel.named(kwargs.pop("name", "m"), "f", path=str(folder), **kwargs)
     return open_encoder(
         spec, identify(spec, home), VectorStore(home / "vectors"), max_tokens, home=home
     )
@@ -169,7 +169,7 @@ def test_registry_models_and_mtebs_protocol(tmp_path: Path, tiny_tasks: Any) -> 
     import mteb
     from mteb.models.models_protocols import EncoderProtocol
 
-    spec = ModelSpec("mteb/baseline-random-encoder", "random")
+    spec = SuiteModel.named("mteb/baseline-random-encoder", "random")
     store = VectorStore(tmp_path / "vectors")
     encoder = open_encoder(spec, identify(spec, tmp_path), store, 512, home=tmp_path)
     assert isinstance(encoder, EncoderProtocol)
@@ -191,7 +191,7 @@ def test_registry_models_and_mtebs_protocol(tmp_path: Path, tiny_tasks: Any) -> 
 
 
 def test_remote_code_needs_permission(tmp_path: Path, tiny_tasks: Any) -> None:
-    spec = ModelSpec("nomic-ai/nomic-embed-text-v1.5", "nomic", revision="x")
+    spec = SuiteModel.named("nomic-ai/nomic-embed-text-v1.5", "nomic", revision="x")
     encoder = open_encoder(
         spec, identify(spec, tmp_path), VectorStore(tmp_path / "v"), home=tmp_path
     )
@@ -209,7 +209,7 @@ def test_settings_are_checked() -> None:
 def test_packaged_models_store_their_siblings(tmp_path: Path, tiny_tasks: Any) -> None:
     pytest.importorskip("wordllama", reason="the extra `sample` is not installed")
     store, task = VectorStore(tmp_path / "vectors"), tiny_tasks.sts.metadata
-    spec, sibling = (ModelSpec(f"package:wordllama-{d}", "w") for d in (256, 64))
+    spec, sibling = (SuiteModel.named(f"package:wordllama-{d}", "w") for d in (256, 64))
     first = open_encoder(
         spec, identify(spec, tmp_path), store, home=tmp_path, keep=["package:wordllama-64"]
     )
@@ -231,7 +231,7 @@ def test_hub_models_get_the_prompts_of_mtebs_registry(
     revision = str(mteb.get_model_meta(name).revision)
     cached = Path(constants.HF_HUB_CACHE) / "models--intfloat--multilingual-e5-small"
     snapshot = bert_folder(cached / "snapshots" / revision)
-    spec = ModelSpec(name, "e5")
+    spec = SuiteModel.named(name, "e5")
     identity = identify(spec, tmp_path)
     encoder = open_encoder(spec, identity, VectorStore(tmp_path / "v"), 512, home=tmp_path)
     plain = opened(tmp_path / "home", shutil.copytree(snapshot, tmp_path / "plain"))
@@ -291,7 +291,7 @@ def test_models_that_route_keep_queries_and_documents_apart(
 
 
 def test_prompts_for_a_model_that_takes_none_are_refused(tmp_path: Path, tiny_tasks: Any) -> None:
-    spec = ModelSpec("mteb/baseline-random-encoder", "random", prompts={"query": "q: "})
+    spec = SuiteModel.named("mteb/baseline-random-encoder", "random", prompts={"query": "q: "})
     store = VectorStore(tmp_path / "vectors")
     encoder = open_encoder(spec, identify(spec, tmp_path), store, home=tmp_path)
     with pytest.raises(ValueError, match="takes no prompts"):

@@ -13,7 +13,7 @@ from safetensors.numpy import save
 
 from mteblite.models import model_identity
 from mteblite.models.model_identity import identify, result_revision
-from mteblite.models.model_spec import ModelSpec
+from mteblite.suites.suite_model import SuiteModel
 
 
 def checkpoint(folder: Path, value: float = 0.0) -> Path:
@@ -24,8 +24,8 @@ def checkpoint(folder: Path, value: float = 0.0) -> Path:
     return folder
 
 
-def spec(folder: Path, name: str = "m") -> ModelSpec:
-    return ModelSpec(name, "f", path=str(folder))
+def spec(folder: Path, name: str = "m") -> SuiteModel:
+    return SuiteModel.named(name, "f", path=str(folder))
 
 
 def age(folder: Path) -> None:
@@ -93,7 +93,7 @@ def test_variants_share_the_checkpoints_vectors(tmp_path: Path) -> None:
 def test_given_prompts_make_another_model_on_the_same_checkpoint(tmp_path: Path) -> None:
     home, folder = tmp_path / "home", checkpoint(tmp_path / "m")
     plain = identify(spec(folder), home)
-    prompted_spec = ModelSpec("m", "f", path=str(folder), prompts={"query": "q: "})
+    prompted_spec = SuiteModel.named("m", "f", path=str(folder), prompts={"query": "q: "})
     prompted = identify(prompted_spec, home)
     assert prompted.fingerprint != plain.fingerprint
     assert prompted.base_fingerprint == plain.base_fingerprint
@@ -107,13 +107,13 @@ def test_given_prompts_make_another_model_on_the_same_checkpoint(tmp_path: Path)
 
 
 def test_hub_models_are_their_revision(tmp_path: Path) -> None:
-    first = identify(ModelSpec("org/m", "f", revision="abc"), tmp_path)
+    first = identify(SuiteModel.named("org/m", "f", revision="abc"), tmp_path)
     assert (first.revision, first.source) == ("abc", "hub")
-    second = identify(ModelSpec("org/m", "f", revision="def"), tmp_path)
+    second = identify(SuiteModel.named("org/m", "f", revision="def"), tmp_path)
     assert first.fingerprint != second.fingerprint
-    registered = identify(ModelSpec("mteb/baseline-random-encoder", "random"), tmp_path)
+    registered = identify(SuiteModel.named("mteb/baseline-random-encoder", "random"), tmp_path)
     assert registered.revision == "2"
-    assert result_revision(ModelSpec("org/m", "f"), first, None) == "abc"
+    assert result_revision(SuiteModel.named("org/m", "f"), first, None) == "abc"
 
 
 def test_unusable_folders_say_what_is_wrong(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_an_unknown_hub_name_says_what_to_do(
 
     monkeypatch.setattr(HfApi, "model_info", refused)
     with pytest.raises(ValueError, match=r"'nobody/nothing' is not in mteb's registry.*revision:"):
-        identify(ModelSpec("nobody/nothing", "f"), tmp_path)
+        identify(SuiteModel.named("nobody/nothing", "f"), tmp_path)
 
 
 def test_a_damaged_cache_costs_only_time(tmp_path: Path) -> None:

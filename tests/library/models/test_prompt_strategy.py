@@ -9,9 +9,9 @@ import pytest
 from support import tiny_suite
 
 from mteblite.models.model_identity import identify, result_revision
-from mteblite.models.model_spec import ModelSpec
 from mteblite.models.prompt_strategy import apply_strategy, prompts_for
 from mteblite.models.running_models import facts_name
+from mteblite.suites.suite_model import SuiteModel
 from mteblite.vectors.address import literal_prompt
 
 TYPES = ("Retrieval", "STS", "Classification")
@@ -102,10 +102,10 @@ def test_instructions_of_tasks_and_of_categories(folder: Path) -> None:
 def test_strategy_is_part_of_the_models_identity_and_not_of_its_weights(
     folder: Path, tmp_path: Path
 ) -> None:
-    plain = ModelSpec("m", "f", path=str(folder))
+    plain = SuiteModel.named("m", "f", path=str(folder))
     found = {}
     for strategy in (None, "task", "category", "none"):
-        spec = ModelSpec("m", "f", path=str(folder), prompt_strategy=strategy)
+        spec = SuiteModel.named("m", "f", path=str(folder), prompt_strategy=strategy)
         identity = identify(spec, tmp_path)
         assert identity.base_fingerprint == identify(plain, tmp_path).base_fingerprint
         revision = result_revision(spec, identity, None)
@@ -117,12 +117,11 @@ def test_strategy_is_part_of_the_models_identity_and_not_of_its_weights(
 
 def test_suffix_says_the_same_as_the_option() -> None:
     for suffix, strategy in (("task", "task"), ("category", "category"), ("no", "none")):
-        spec = ModelSpec(f"org/m+norm+{suffix}-prompts", "f")
+        spec = SuiteModel.named(f"org/m+norm+{suffix}-prompts", "f")
         assert (spec.base, spec.strategy, spec.norm) == ("org/m", strategy, True)
-        assert spec.without_variant().strategy == strategy
     with pytest.raises(ValueError, match="several prompt strategies"):
-        ModelSpec("org/m+task-prompts", "f", prompt_strategy="none")
+        SuiteModel.named("org/m+task-prompts", "f", prompt_strategy="none")
     with pytest.raises(ValueError, match="packaged model"):
-        ModelSpec("package:minilm-l6", "f", prompt_strategy="none")
-    with pytest.raises(ValueError, match="allowed: task, category, none"):
-        ModelSpec("org/m", "f", prompt_strategy="best")
+        SuiteModel.named("package:minilm-l6", "f", prompt_strategy="none")
+    with pytest.raises(ValueError, match="'task', 'category' or 'none'"):
+        SuiteModel.named("org/m", "f", prompt_strategy="best")

@@ -11,9 +11,9 @@ import pytest
 
 from mteblite.models.encoders import EncodingSettings
 from mteblite.models.model_identity import ModelIdentity
-from mteblite.models.model_spec import ModelSpec
 from mteblite.models.stored_encoder import StoredEncoder
 from mteblite.models.vector_values import check_vectors, derive_variant
+from mteblite.suites.suite_model import SuiteModel
 from mteblite.vectors.address import Address
 from mteblite.vectors.store import VectorStore
 
@@ -60,7 +60,7 @@ def stored(
     model = model or CountingModel()
     identity = ModelIdentity("own", "revision", "local", "base")
     settings = EncodingSettings(chunk_size=chunk)
-    spec = ModelSpec(name, "f")
+    spec = SuiteModel.named(name, "f")
     return StoredEncoder(spec, identity, VectorStore(root), model, settings), model
 
 
@@ -151,7 +151,7 @@ def test_variants_are_read_from_the_checkpoints_vectors(tmp_path: Path) -> None:
 
 
 def test_a_zero_vector_stays_zero() -> None:
-    got = derive_variant(np.zeros((2, 4), np.float32), ModelSpec("m+norm", "f"))
+    got = derive_variant(np.zeros((2, 4), np.float32), SuiteModel.named("m+norm", "f"))
     np.testing.assert_array_equal(got, np.zeros((2, 4)))
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from mteblite.models.encoders import EncodingSettings, open_encoder
 from mteblite.models.model_identity import identify
-from mteblite.models.model_spec import ModelSpec
 from mteblite.models.text_batches import BatchedEncoder, token_counts
+from mteblite.suites.suite_model import SuiteModel
 from mteblite.vectors.store import VectorStore
 
 # Long words are one token each, short ones as well: characters say nothing about tokens.
@@ -33,7 +33,7 @@ def call(tiny_tasks: Any) -> dict[str, Any]:
 
 
 def opened(home: Path, folder: Path, **settings: Any) -> Any:
-    spec = ModelSpec("m", "f", path=str(folder))
+    spec = SuiteModel.named("m", "f", path=str(folder))
     return open_encoder(
         spec, identify(spec, home), VectorStore(home / "vectors"), home=home,
         settings=EncodingSettings(**settings),

@@ -9,7 +9,6 @@ import pytest
 from mteblite.reference_scores.public_models import (
     full_scores_of,
     public_families,
-    public_table,
     teaching_scores,
     usable,
 )
@@ -87,17 +86,3 @@ def test_ancestors_hide_with_the_family_that_comes_from_them() -> None:
     assert dict(zip(found["model"], found["family"], strict=True)) == {
         "parent": "f", "sister": "f", "cousin": "root", "alone": "alone", "loop2": "h",
     }  # fmt: skip
-
-
-def test_the_table_feeds_the_joint_layer() -> None:
-    from mteblite.validation.joint_folds import PublicScores
-
-    scores = pd.DataFrame(
-        [("n", "A", 0.1), ("m", "A", 0.2), ("m", "B", 0.3), ("n", "B", 0.4), ("o", "A", 0.5)],
-        columns=["model", "task", "main_score"],
-    )
-    table = public_table(scores, {"m": "f", "n": "g", "o": "g"})
-    assert table.columns.tolist() == ["model", "family", "A", "B"]
-    values, families = PublicScores(table).without(["B", "A"], set(), {"f"})
-    assert values.tolist() == [[0.4, 0.1]]
-    assert families == ("g",)

@@ -17,11 +17,12 @@ from mteblite.seeds import generator
 from mteblite.selections.allocation import affordable, allocate
 from mteblite.selections.anchor import anchors
 from mteblite.selections.fisher import greedy
-from mteblite.selections.registry import SELECTORS, select
+from mteblite.selections.registry import SELECTORS
+from mteblite.selections.token_budget import choose
 
 
 def run(method: str, evidence: TaskEvidence, k: int, *keys: str | int) -> pd.DataFrame:
-    return select(method, evidence, fit_items(evidence), k, keys or ("suite", 0))
+    return choose(method, evidence, fit_items(evidence), k, keys or ("suite", 0))
 
 
 TASKS = {
@@ -215,7 +216,7 @@ def test_fisher_leaves_out_negative_discrimination():
 def test_two_pl_fisher_spreads_over_difficulty_more_than_single_best_items():
     evidence = make_task(binary=True, n_items=400)
     fit = fit_items(evidence)
-    chosen = select("fisher", evidence, fit, 20, ("s",)).merge(fit.item_parameters, on="item_id")
+    chosen = choose("fisher", evidence, fit, 20, ("s",)).merge(fit.item_parameters, on="item_id")
     assert chosen["weight"].unique() == pytest.approx([1 / 20])
     assert chosen["slope"].median() > fit.item_parameters["slope"].median()
 

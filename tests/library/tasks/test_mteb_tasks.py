@@ -179,13 +179,13 @@ def test_a_benchmark_restricts_its_tasks() -> None:
     assert described.hf_subsets == ("en-en",)
     chosen = TASKS.describe("STS17", hf_subsets=["ar-ar"], benchmark="MTEB(eng, v2)")
     assert chosen.hf_subsets == ("ar-ar",)
-    tasks = TASKS.benchmark_tasks("MTEB(eng, v2)")
+    tasks = [t.description for t in TASKS.benchmark("MTEB(eng, v2)").tasks.values()]
     assert len(tasks) == 41
     assert described in tasks
 
 
 def test_an_aggregate_is_replaced_by_its_members() -> None:
-    names = [task.task for task in TASKS.benchmark_tasks("MTEB(eng, v1)")]
+    names = list(TASKS.benchmark("MTEB(eng, v1)").tasks)
     assert len(names) == len(set(names)) == 55 + 12
     assert "CQADupstackRetrieval" not in names
     assert "CQADupstackUnixRetrieval" in names

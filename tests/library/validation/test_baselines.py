@@ -6,17 +6,16 @@ import dataclasses
 
 import numpy as np
 import pytest
+from support.fits import predict_held_out, refits
 from support.zoo import make_models, make_task, mean_statistic
 
+from mteblite.calibrations.blup import MAX_DEVIATION, Blup, JointData
 from mteblite.calibrations.gaussian import condition
-from mteblite.calibrations.joint import MAX_DEVIATION, Blup, JointData, fit_blup
-from mteblite.calibrations.linear import fit_linear
+from mteblite.calibrations.linear import fit_calibration
 from mteblite.calibrations.task_covariance import TaskCovariance
 from mteblite.calibrations.variant import Variant
 from mteblite.selections.item_costs import TEXTS_PER_ITEM, item_costs
-from mteblite.validation.cross_task import cross_task_layer, leave_each_out
-from mteblite.validation.lomo import predict_held_out
-from mteblite.validation.refit import TaskRefits
+from mteblite.validation.cross_task import predict_from_others
 from mteblite.validation.same_token import rounded_budget, same_token_draws
 from mteblite.validation.variants import Baseline, parse_variant, suite_variants
 
@@ -74,25 +73,25 @@ def test_long_items_are_drawn_as_often_as_the_budget_allows_not_skipped():
     assert share[20:].mean() > 0.9 * share[:20].mean()
 
 
-@pytest.mark.parametrize("task", ["A", "C"])
-def test_predictions_are_the_calibrated_mean_of_random_items_of_equal_cost(task):
-    (evidence,) = [e for e in suite() if e.task == task]
+@pytest.mark.parametrize("name", ["A", "C"])
+def test_predictions_are_the_calibrated_mean_of_random_items_of_equal_cost(name):
+    (evidence,) = [e for e in suite() if e.task == name]
     costs = np.random.default_rng(1).integers(5, 200, size=80).astype(float)
     train = np.array(evidence.families) != "f03"
     compared = Variant("fisher", "mean", "strat")
-    refits = TaskRefits(
+    task = refits(
         evidence, 12, 0, mean_statistic, random_draws=4, token_costs=costs, compared=compared
     )
-    found = refits.predict(train, Baseline("same_token"))
-    chosen = refits._fit(train).select(compared.selection(evidence.kind))[1]
+    found = task.predict_many(train, [Baseline("same_token")])["same_token/mean"]
+    chosen = task.fits.training(train).select(compared.selection(evidence.kind))[1]
     budget = rounded_budget(costs[chosen].sum())
     assert budget == pytest.approx(costs[chosen].sum(), rel=0.0254)
     assert rounded_budget(budget) == budget
-    draws = same_token_draws(costs, budget, (0, task, "same-token baseline"), 4)
+    draws = same_token_draws(costs, budget, (0, name, "same-token baseline"), 4)
     for row, places in zip(found, draws, strict=True):
         means = evidence.outcomes[:, places].mean(axis=1)
-        line = fit_linear(means[train], evidence.full_scores[train])
-        expected = np.clip(line.apply(means), -1 if task == "C" else 0, 1)
+        line = fit_calibration("linear", means[train], evidence.full_scores[train])
+        expected = np.clip(line.apply(means), -1 if name == "C" else 0, 1)
         np.testing.assert_allclose(row, expected, atol=1e-12)
 
 
@@ -144,7 +143,7 @@ def test_leaving_each_out_equals_conditioning_on_the_others():
     estimates[1, 2] = estimates[2, :3] = np.nan
     estimates[3] = np.nan
     estimates[4, 0] = 60.0  # beyond the cap
-    found = leave_each_out(blup, estimates)
+    found = predict_from_others(blup, estimates)
     for row, z in enumerate(estimates):
         for task in range(7):
             others = z.copy()
@@ -162,11 +161,11 @@ def test_a_task_with_unknown_noise_is_predicted_and_does_not_speak():
     noise = blup.noise.copy()
     noise[1] = np.nan
     estimates = np.random.default_rng(0).random((2, 4))
-    found = leave_each_out(Blup(blup.prior, noise), estimates)
+    found = predict_from_others(Blup(blup.prior, noise), estimates)
     assert np.isfinite(found.mean).all()
     estimates[:, 1] = 9.0
     np.testing.assert_array_equal(
-        found.mean, leave_each_out(Blup(blup.prior, noise), estimates).mean
+        found.mean, predict_from_others(Blup(blup.prior, noise), estimates).mean
     )
 
 
@@ -191,11 +190,11 @@ def test_folds_predict_each_task_from_the_pools_of_the_others():
     pools = np.column_stack([e.pool_scores for e in evidences])
     moved = pools + (scores - pools)[~held_out].mean(axis=0)
     data = JointData(
-        moved[~held_out], scores[~held_out], tuple(families[~held_out]), np.full(4, 0.25),
+        moved[~held_out], scores[~held_out], tuple(families[~held_out]),
         np.empty((0, 4)), (),
     )  # fmt: skip
-    expected = cross_task_layer(data, moved[held_out]).mean
-    blup = fit_blup(data)
+    blup = Blup.fit(data)
+    expected = predict_from_others(blup, moved[held_out]).mean
     for place, model in enumerate(np.flatnonzero(held_out)):
         for task, evidence in enumerate(evidences):
             others = moved[model].copy()

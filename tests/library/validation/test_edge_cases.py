@@ -11,6 +11,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from support.fits import predict_held_out
 from support.zoo import make_models, make_task, mean_statistic, observed_task
 from threadpoolctl import threadpool_limits
 
@@ -19,16 +20,15 @@ from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import fit_items
 from mteblite.kmeans import kmeans
 from mteblite.seeds import generator
-from mteblite.selections.registry import SELECTORS, select
+from mteblite.selections.registry import SELECTORS
+from mteblite.selections.token_budget import choose
 from mteblite.task_types.scoring import set_statistic
-from mteblite.validation.lomo import predict_held_out
 from mteblite.validation.metrics import validation_metrics
 
 VARIANTS = [
     *(f"{s}/mean/{s}" for s in SELECTORS),
     *(f"anchor/{e}/strat" for e in ESTIMATORS),
     "strat_difficulty/greg/strat_difficulty+blup",
-    "anchor/switch/anchorset+macro",
     "fisher/gp/strat+crossfit",
 ]
 FAMILIES = make_models(8, siblings=2)
@@ -183,7 +183,7 @@ def test_fewer_items_than_labels():
     evidence = make_task(task_type="Clustering", families=FAMILIES, n_items=30, labels=200)
     assert evidence.items["stratum"].nunique() > 20
     for method in SELECTORS:
-        chosen = select(method, evidence, fit_items(evidence), 10, ("t",))
+        chosen = choose(method, evidence, fit_items(evidence), 10, ("t",))
         assert chosen["item_id"].nunique() == 10
         assert (chosen["weight"] > 0).all()
 
@@ -224,9 +224,9 @@ def test_average_precision_without_a_positive_is_undefined_and_strata_prevent_it
     rare = evidence.items.assign(gold=0.0, stratum="label0")
     rare.loc[7, ["gold", "stratum"]] = [1.0, "label1"]
     rare_task = dataclasses.replace(evidence, items=rare)
-    for method in ("strat", "anchorset", "strat_difficulty", "facility"):
+    for method in ("strat", "anchorset", "strat_difficulty"):
         for seed in range(5):
-            chosen = select(method, rare_task, fit_items(rare_task), 6, (seed,))
+            chosen = choose(method, rare_task, fit_items(rare_task), 6, (seed,))
             assert "i00007" in set(chosen["item_id"]), method
 
 
@@ -263,7 +263,7 @@ def test_outcomes_stored_in_single_precision_select_the_same_items(method):
     single = dataclasses.replace(
         tenths, outcomes=tenths.outcomes.astype(np.float32).astype(np.float64)
     )
-    first, second = (select(method, e, fit_items(e), 15, ("t",)) for e in (tenths, single))
+    first, second = (choose(method, e, fit_items(e), 15, ("t",)) for e in (tenths, single))
     assert first["item_id"].tolist() == second["item_id"].tolist()
     assert first["weight"].to_numpy() == pytest.approx(second["weight"].to_numpy(), abs=1e-6)
 

@@ -7,13 +7,12 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from support.fits import fit_task, predict_held_out, predicted_by, refits
 from support.zoo import make_models, make_task, mean_statistic
 
-from mteblite.calibrations.fitted_task import fit_task
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.validation.folds import fold_members, make_folds
-from mteblite.validation.lomo import predict_held_out
 from mteblite.validation.metrics import validation_metrics
 from mteblite.validation.refit import TaskRefits
 from mteblite.validation.variants import SEED_VARIANTS, parse_variant, suite_variants
@@ -62,7 +61,7 @@ def test_nothing_of_a_fold_depends_on_the_held_out_family(evidence):
     assert held_out.sum() == 3
     changed = perturbed(evidence, held_out)
     made = [
-        TaskRefits(e, 10, 0, mean_statistic, random_draws=3).predict_many(~held_out, ALL)
+        refits(e, 10, 0, mean_statistic, random_draws=3).predict_many(~held_out, ALL)
         for e in (evidence, changed)
     ]
     assert set(made[0]) == {str(v) for v in ALL}
@@ -89,7 +88,7 @@ def test_a_fold_equals_the_release_made_without_the_family(evidence, variant):
         per_item = fitted.kind == "per_item"
         seen = evidence.outcomes[place] if per_item else evidence.observations[place]
         assert rows[evidence.models[place]] == pytest.approx(
-            fitted.predict(seen[places]), abs=1e-12
+            predicted_by(fitted, seen[places]), abs=1e-12
         )
 
 
@@ -115,9 +114,9 @@ def test_order_of_tasks_and_variants_and_shared_work_change_nothing():
     evidences = suite()
     frame = run(evidences)
     pd.testing.assert_frame_equal(frame, run(evidences[::-1], ALL[::-1]))
-    refits: dict[str, TaskRefits] = {}
-    run(evidences, protocol="model_lomo", refits=refits)
-    pd.testing.assert_frame_equal(frame, run(evidences, refits=refits))
+    shared: dict[str, TaskRefits] = {}
+    run(evidences, protocol="model_lomo", refits=shared)
+    pd.testing.assert_frame_equal(frame, run(evidences, refits=shared))
 
 
 def test_baselines():

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from support.fits import predict_held_out
 from support.zoo import make_models, make_task, mean_statistic
 
 from mteblite.validation.agreement import (
@@ -19,9 +20,7 @@ from mteblite.validation.bootstrap import (
     drawn_mae,
     drawn_tau,
     family_draws,
-    paired_difference,
 )
-from mteblite.validation.lomo import predict_held_out
 from mteblite.validation.metrics import validation_metrics
 from mteblite.validation.out_of_range import flag_metrics, training_ranges
 
@@ -102,18 +101,6 @@ def test_intervals_hold_the_value_and_cover_the_truth():
     assert set(table["metric"]) == {"mae", "kendall_tau"}
     few = bootstrap_intervals(frame({"v": 0.1}, 0, 2), {"A": "STS"}, draws=50)
     assert few["lower"].isna().all()
-
-
-def test_paired_differences_see_what_separate_intervals_cannot():
-    table = frame({"good": 0.10, "bad": 0.13}, 3, 40)
-    both = bootstrap_intervals(table, {"A": "STS"}, draws=500)
-    both = both[(both["metric"] == "mae") & (both["target"] == "macro")].set_index("variant")
-    assert both.loc["good", "upper"] > both.loc["bad", "lower"]
-    found = paired_difference(table, {"A": "STS"}, "good", "bad", draws=500)
-    assert found["lower"] < found["difference"] < found["upper"] < 0
-    assert found["share_better"] > 0.97
-    with pytest.raises(ValueError, match="no predictions of variant 'none'"):
-        paired_difference(table, {"A": "STS"}, "good", "none")
 
 
 # --- the table -------------------------------------------------------------------------------

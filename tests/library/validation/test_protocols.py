@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from support.fits import predict_held_out, refits
 from support.zoo import make_models, make_task, mean_statistic
 
 from mteblite.calibrations.levels import ALL_CALIBRATIONS, JOINT
@@ -21,9 +22,8 @@ from mteblite.validation.folds import (
     mean_scores,
 )
 from mteblite.validation.joint_folds import JointFolds, PublicScores
-from mteblite.validation.lomo import Settings, predict_held_out
-from mteblite.validation.nested import optimism, predict_nested
-from mteblite.validation.refit import TaskRefits
+from mteblite.validation.lomo import Settings
+from mteblite.validation.nested import predict_nested
 
 FAMILIES = make_models(14, siblings=2)
 EVERY = [
@@ -99,7 +99,7 @@ def test_nothing_that_a_fold_teaches_depends_on_the_held_out_family():
         choices = [Variant.parse(v) for v in EVERY]
         made = []
         for version in (evidence, changed(evidence, "f00")):
-            task = TaskRefits(version, 12, 0, mean_statistic)
+            task = refits(version, 12, 0, mean_statistic)
             single = task.predict_many(~held_out, choices)
             started = [task.start(~held_out, c) for c in choices if c.calibration in JOINT]
             made.append([*(v[0] for v in single.values()), *(x for s in started for x in s)])
@@ -240,17 +240,6 @@ def test_patience_takes_the_first_that_is_not_clearly_worse():
     assert (clear["variant"] == "anchor/gp/strat").mean() > 0.6
 
 
-def test_optimism_is_nested_minus_naive():
-    evidences = suite()
-    frame, _ = nested(evidences, CANDIDATES, name="chosen:three")
-    plain = run(evidences, CANDIDATES)
-    types = {e.task: e.task_type for e in evidences}
-    row = optimism(plain, frame, types).iloc[0]
-    assert row["naive_variant"] in CANDIDATES
-    assert row["optimism"] == pytest.approx(row["nested_mae"] - row["naive_mae"])
-    assert row["optimism"] > -0.002
-
-
 def test_a_model_without_a_score_in_a_folds_tasks_takes_no_weight_there():
     """With f00 held out, one model knows B: the fold has no B, and who knows B alone no say."""
     a, b = suite()[:2]
@@ -262,7 +251,7 @@ def test_a_model_without_a_score_in_a_folds_tasks_takes_no_weight_there():
     folds = [Fold(f, frozenset(m for m in FAMILIES if m.startswith(f))) for f in ("f00", "f02")]
     for evidence in evidences:
         for fold in folds:
-            joint.add(TaskRefits(evidence, 12, 0, mean_statistic), fold, 2)
+            joint.add(refits(evidence, 12, 0, mean_statistic), fold, 2)
     found = {fold.name: joint.training(fold, variant) for fold in folds}
     assert found["f00"][0] == ["A"]
     assert "f01" not in found["f00"][1].families

@@ -16,16 +16,15 @@ from mteblite.validation.bootstrap import (
     family_draws,
 )
 from mteblite.validation.lomo import Settings
-from mteblite.validation.presets import parse_presets
+from mteblite.validation.presets import Preset
 from mteblite.validation.published import COLUMNS, published_metrics
 from mteblite.validation.running import validate
 
 TYPES = {"A": "STS", "B": "Retrieval"}
 FAMILIES = {f"m{i}": f"f{i // 2}" for i in range(10)}
-PRESET = parse_presets(
-    {"two": {"description": "d", "allocation": "equal", "patience": 0,
-             "variants": ["anchor/mean/strat", "fisher/mean/strat"]}}
-)["two"]  # fmt: skip
+PRESET = Preset(
+    name="two", description="d", patience=0, variants=["anchor/mean/strat", "fisher/mean/strat"]
+)
 
 
 def rows(protocol: str, variant: str, error: float, swing: float = 0.0) -> list[tuple[object, ...]]:

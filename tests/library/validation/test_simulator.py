@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support import simulator
+from support.fits import predict_held_out
 
-from mteblite.validation.lomo import predict_held_out
 from mteblite.validation.metrics import validation_metrics
 
 pytestmark = pytest.mark.skipif(

@@ -9,15 +9,12 @@ import pandas as pd
 import pytest
 from support.zoo import make_models, make_task, mean_statistic
 
-from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence, types_of
 from mteblite.selections.sharing import Sharing
-from mteblite.validation.folds import Fold, mean_scores
-from mteblite.validation.joint_folds import JointFolds
+from mteblite.validation.folds import mean_scores
 from mteblite.validation.lomo import Settings
 from mteblite.validation.nested import predict_nested
 from mteblite.validation.out_of_range import training_ranges
-from mteblite.validation.refit import TaskRefits
 
 FAMILIES = make_models(10, siblings=2)
 OTHER = make_task("A", families=FAMILIES, n_items=60, seed=1)
@@ -53,17 +50,6 @@ def test_ranges_of_the_training_models():
 def test_mean_scores_that_order_families_for_the_frontier():
     assert mean_scores(SPLIT) == pytest.approx(mean_scores(ONE))
     assert mean_scores(apart(SPLIT)) != pytest.approx(mean_scores(ONE))
-
-
-def test_weights_of_a_joint_calibration():
-    variant = Variant.parse("fisher/mean/strat+macro")
-    joint = JointFolds(SPLIT, [variant])
-    fold = Fold("f00", frozenset(m for m, f in FAMILIES.items() if f == "f00"))
-    for evidence in SPLIT:
-        joint.add(TaskRefits(evidence, 10, 0, mean_statistic), fold, 2)
-    tasks, data = joint.training(fold, variant)
-    assert tasks == ["A", "F1", "F2", "F3"]
-    assert data.weights == pytest.approx([1 / 2, 1 / 6, 1 / 6, 1 / 6])
 
 
 @pytest.mark.parametrize("lacking", [False, True])

@@ -15,9 +15,8 @@ from statistics import NormalDist
 import numpy as np
 import pandas as pd
 
+from mteblite.calibrations.blup import Blup, JointPrediction
 from mteblite.calibrations.estimator import legal_range
-from mteblite.calibrations.joint import Blup, JointPrediction
-from mteblite.calibrations.task_covariance import TaskCovariance
 from mteblite.suites.task_types import TaskTypes
 from mteblite.validation.conformal import LEVEL, HalfWidth, half_width
 from mteblite.validation.targets import target_weights
@@ -25,10 +24,11 @@ from mteblite.validation.targets import target_weights
 GAUSSIAN = "posterior"
 """Interval method without held-out families to check the posterior by."""
 FORMAT = 1
+"""Of the stored form."""
 
 
 @dataclass(frozen=True)
-class JointRelease:
+class JointCalibration:
     """A joint calibration ready to score new models.
 
     Attributes:
@@ -41,7 +41,7 @@ class JointRelease:
     """
 
     tasks: tuple[str, ...]
-    task_types: dict[str, str]
+    task_types: TaskTypes
     blup: Blup
     factors: dict[str, HalfWidth]
     level: float = LEVEL
@@ -79,6 +79,48 @@ class JointRelease:
         """
         usual = dict(zip(self.tasks, self.blup.prior.mean.tolist(), strict=True))
         return self.score(usual)[["target", "half_width", "interval_method"]]
+
+    def to_json(self) -> str:
+        """Return its stored form."""
+        value = {
+            "format": FORMAT,
+            "tasks": list(self.tasks),
+            "task_types": self.task_types,
+            "parts": self.task_types.parts,
+            **self.blup.record(),
+            "level": self.level,
+            "factors": {
+                t: [None if not np.isfinite(f.value) else f.value, f.method, f.n_families]
+                for t, f in self.factors.items()
+            },
+        }
+        return json.dumps(value, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> JointCalibration:
+        """Return what `to_json` wrote.
+
+        Raises:
+            ValueError: a format or a kind that this version does not know.
+        """
+        value = json.loads(text)
+        if value.get("format") != FORMAT or "covariance" not in value:
+            raise ValueError(
+                f"a calibration over all tasks of format {value.get('format')!r} and kind "
+                f"{value.get('kind', 'blup')!r}; this version reads `blup` of format {FORMAT}: "
+                "materialize the lite_scores stage again"
+            )
+        factors = {
+            t: HalfWidth(float("nan") if v is None else v, method, n)
+            for t, (v, method, n) in value["factors"].items()
+        }
+        return cls(
+            tasks=tuple(value["tasks"]),
+            task_types=TaskTypes(value["task_types"], value.get("parts")),
+            blup=Blup.from_record(value),
+            factors=factors,
+            level=float(value.get("level", LEVEL)),
+        )
 
     def _row(
         self, target: str, weights: np.ndarray, found: JointPrediction, seen: np.ndarray
@@ -126,51 +168,3 @@ def conformal_factors(
         scaled = errors / deviations
     code = np.asarray(families, dtype=str)
     return {name: half_width(scaled[:, i], code, level) for i, name in enumerate(targets)}
-
-
-def joint_json(release: JointRelease) -> str:
-    """Return a joint calibration as JSON."""
-    noise = [None if not np.isfinite(v) else float(v) for v in release.blup.noise]
-    value = {
-        "format": FORMAT,
-        "tasks": list(release.tasks),
-        "task_types": release.task_types,
-        "parts": getattr(release.task_types, "parts", {}),
-        "mean": release.blup.prior.mean.tolist(),
-        "covariance": release.blup.prior.covariance.tolist(),
-        "n_effective": release.blup.prior.n_effective,
-        "noise": noise,
-        "level": release.level,
-        "factors": {
-            t: [None if not np.isfinite(f.value) else f.value, f.method, f.n_families]
-            for t, f in release.factors.items()
-        },
-    }
-    return json.dumps(value, sort_keys=True)
-
-
-def joint_from_json(text: str) -> JointRelease:
-    """Return the joint calibration that `joint_json` wrote.
-
-    Raises:
-        ValueError: a format that this version does not know.
-    """
-    value = json.loads(text)
-    if value.get("format") != FORMAT:
-        raise ValueError(
-            f"a joint calibration of format {value.get('format')!r}; this version reads {FORMAT}: "
-            "materialize the lite_scores stage again"
-        )
-    prior = TaskCovariance(
-        np.array(value["mean"], float), np.array(value["covariance"], float), value["n_effective"]
-    )
-    noise = np.array([np.nan if v is None else v for v in value["noise"]], dtype=float)
-    factors = {
-        t: HalfWidth(float("nan") if v is None else v, m, n)
-        for t, (v, m, n) in value["factors"].items()
-    }
-    return JointRelease(
-        tuple(value["tasks"]), TaskTypes(value["task_types"], value.get("parts")),
-        Blup(prior, noise), factors,
-        level=float(value.get("level", LEVEL)),
-    )  # fmt: skip

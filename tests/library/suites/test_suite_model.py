@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mteblite.models.model_spec import ModelSpec, checkpoint_name, mteb_name
+from mteblite.suites.suite_model import SuiteModel, checkpoint_name, mteb_name
 
 
 @pytest.mark.parametrize(
@@ -23,9 +23,8 @@ from mteblite.models.model_spec import ModelSpec, checkpoint_name, mteb_name
 def test_suffixes_make_variants_of_a_base(
     name: str, base: str, dim: int | None, norm: bool
 ) -> None:
-    spec = ModelSpec(name, "f")
+    spec = SuiteModel.named(name, "f")
     assert (spec.base, spec.dim, spec.norm) == (base, dim, norm)
-    assert spec.without_variant().variant == ""
 
 
 def test_variants_are_published_under_their_checkpoint() -> None:
@@ -34,17 +33,23 @@ def test_variants_are_published_under_their_checkpoint() -> None:
 
 
 def test_a_prompt_strategy_is_no_model_that_somebody_published_scores_of() -> None:
-    assert ModelSpec("m", "f").deviation == ""
-    assert ModelSpec("m+norm", "f").deviation == "+norm"
-    named, given = ModelSpec("m+no-prompts", "f"), ModelSpec("m", "f", prompt_strategy="none")
+    assert SuiteModel.named("m", "f").deviation == ""
+    assert SuiteModel.named("m+norm", "f").deviation == "+norm"
+    named, given = (
+        SuiteModel.named("m+no-prompts", "f"),
+        SuiteModel.named("m", "f", prompt_strategy="none"),
+    )
     assert named.deviation == given.deviation == "none"
 
 
 def test_fields_and_suffixes_mean_the_same_variant() -> None:
-    named = ModelSpec("m@dim=64", "f")
-    given = ModelSpec("m-64", "f", normalize=True, truncate_dim=64)
+    named = SuiteModel.named("m@dim=64", "f")
+    given = SuiteModel.named("m-64", "f", normalize=True, truncate_dim=64)
     assert named.variant == given.variant == "@dim=64"
-    assert ModelSpec("m", "f", normalize=True).variant == ModelSpec("m+norm", "f").variant
+    assert (
+        SuiteModel.named("m", "f", normalize=True).variant
+        == SuiteModel.named("m+norm", "f").variant
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,20 +57,20 @@ def test_fields_and_suffixes_mean_the_same_variant() -> None:
 )
 def test_bad_names_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match="model name"):
-        ModelSpec(name, "f")
+        SuiteModel.named(name, "f")
 
 
 def test_bad_specs_are_refused_with_the_reason() -> None:
     with pytest.raises(ValueError, match="family"):
-        ModelSpec("m", "")
-    with pytest.raises(ValueError, match=r"role 'judge'.*reference, candidate"):
-        ModelSpec("m", "f", "judge")
+        SuiteModel.named("m", "")
+    with pytest.raises(ValueError, match=r"model 'm': role: .*'reference' or 'candidate'"):
+        SuiteModel.named("m", "f", role="judge")
     with pytest.raises(ValueError, match="several dimensions"):
-        ModelSpec("m@dim=64", "f", truncate_dim=32)
+        SuiteModel.named("m@dim=64", "f", truncate_dim=32)
     with pytest.raises(ValueError, match="at least 1"):
-        ModelSpec("m@dim=0", "f")
+        SuiteModel.named("m@dim=0", "f")
     with pytest.raises(ValueError, match="cannot have a path"):
-        ModelSpec("package:x", "f", path="somewhere")
+        SuiteModel.named("package:x", "f", path="somewhere")
 
 
 def test_names_for_mteb_have_an_organisation() -> None:

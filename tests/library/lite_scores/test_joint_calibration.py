@@ -7,24 +7,20 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from support.fits import fit_task, predict_held_out
 from support.zoo import make_models, make_task, mean_statistic
 
-from mteblite.calibrations.fitted_task import fit_task
-from mteblite.calibrations.joint import JointData, fit_blup
+from mteblite.calibrations.blup import Blup, JointData
 from mteblite.calibrations.variant import Variant
+from mteblite.lite_scores.joint_calibration import JointCalibration, conformal_factors
 from mteblite.lite_scores.joint_fitting import fit_joint
-from mteblite.lite_scores.joint_scores import (
-    JointRelease,
-    conformal_factors,
-    joint_from_json,
-    joint_json,
-)
-from mteblite.validation.lomo import Settings, predict_held_out
+from mteblite.suites.task_types import TaskTypes
+from mteblite.validation.lomo import Settings
 from mteblite.validation.targets import target_weights
 from mteblite_resources.release_making import usual_widths
 
 TASKS = ("A", "B", "C", "D")
-TYPES = {"A": "Retrieval", "B": "Retrieval", "C": "STS", "D": "Classification"}
+TYPES = TaskTypes({"A": "Retrieval", "B": "Retrieval", "C": "STS", "D": "Classification"})
 NOISE = 0.04
 
 
@@ -35,11 +31,11 @@ def draw(n: int, seed: int, noise: float = NOISE) -> tuple[np.ndarray, np.ndarra
     return truth, truth + noise * rng.standard_t(4, size=truth.shape)
 
 
-def release(n_families: int = 33, seed: int = 0) -> JointRelease:
+def release(n_families: int = 33, seed: int = 0) -> JointCalibration:
     """Fitted on n families; factors from as many others."""
     truth, taught = draw(n_families, seed)
     names = tuple(f"f{i}" for i in range(n_families))
-    blup = fit_blup(JointData(taught, truth, names, np.full(4, 0.25), np.empty((0, 4)), ()))
+    blup = Blup.fit(JointData(taught, truth, names, np.empty((0, 4)), ()))
     targets = target_weights(TASKS, TYPES, with_types=True)
     new, estimates = draw(n_families, seed + 1000)
     found = blup.predict(estimates)
@@ -50,7 +46,7 @@ def release(n_families: int = 33, seed: int = 0) -> JointRelease:
     factors = conformal_factors(
         errors, np.column_stack([s for _, s in pairs]), names, list(targets)
     )
-    return JointRelease(TASKS, TYPES, blup, factors)
+    return JointCalibration(TASKS, TYPES, blup, factors)
 
 
 def test_intervals_cover_new_models_at_their_level():
@@ -90,18 +86,18 @@ def test_scores_stay_in_their_legal_range():
 def test_too_few_families_fall_back_and_say_so():
     fitted = release(n_families=5)
     assert set(fitted.score({"A": 0.5})["interval_method"]) == {"student_t"}
-    bare = JointRelease(TASKS, TYPES, fitted.blup, {})
+    bare = JointCalibration(TASKS, TYPES, fitted.blup, {})
     assert set(bare.score({"A": 0.5})["interval_method"]) == {"posterior"}
 
 
 def test_a_release_survives_json():
     fitted = release()
-    again = joint_from_json(joint_json(fitted))
+    again = JointCalibration.from_json(fitted.to_json())
     estimates = {"A": 0.61, "B": 0.55, "D": 0.7}
     assert again.score(estimates).equals(fitted.score(estimates))
-    other = json.loads(joint_json(fitted)) | {"format": 9}
-    with pytest.raises(ValueError, match="of format 9; this version reads 1"):
-        joint_from_json(json.dumps(other))
+    other = json.loads(fitted.to_json()) | {"format": 9}
+    with pytest.raises(ValueError, match="of format 9 and kind 'blup'; this version reads"):
+        JointCalibration.from_json(json.dumps(other))
 
 
 def test_wrong_tasks_are_named():
@@ -153,7 +149,7 @@ def test_documents_show_the_widths_that_scores_have():
         {"target": list(usual.index), "half_width": 0.5, "interval_method": "x",
          "n_families": 33, "level": 0.9}
     )  # fmt: skip
-    shown = usual_widths(residuals, joint_json(fitted)).set_index("target")
+    shown = usual_widths(residuals, fitted.to_json()).set_index("target")
     assert shown["half_width"].to_dict() == pytest.approx(usual.to_dict())
     assert (shown["interval_method"] != "x").all()
     assert (shown["n_families"] == 33).all()

@@ -1,4 +1,4 @@
-"""What a model is called: its checkpoint, its variant, its family and role.
+"""A model of a suite: what it is called, where its weights are, its variant, family and role.
 
 A name is a hub name, the name of a registered local folder, or `package:<name>`; the suffixes
 `+norm`, `@dim=<n>`, `+task-prompts`, `+category-prompts` and `+no-prompts` make variants of one
@@ -8,12 +8,15 @@ checkpoint, each a model of its own that shares the checkpoint's stored vectors 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from typing import Any, Literal
 
-from mteblite.suites.suite_file import PROMPT_STRATEGIES, SuiteModel
+from pydantic import Field, ValidationError, field_validator, model_validator
 
-ROLES = ("reference", "candidate")
+from mteblite.suites.method_keys import Strict
+
+PROMPT_STRATEGIES = ("task", "category", "none")
+PROVENANCES = ("self_reported", "partly_self_reported")
+"""Scores that a model's authors (in part) measured themselves; reports mark them with a dagger."""
 
 # "|" separates the dimensions of a Dagster partition key and "..." its ranges.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@=/:-]*")
@@ -24,12 +27,11 @@ _UNKNOWN_VARIANT = re.compile(r"@[A-Za-z_]+(?:=|$)")
 _PACKAGE = "package:"
 
 
-@dataclass(frozen=True)
-class ModelSpec:
-    """A model as a suite file or `mteblite models add` names it.
+class SuiteModel(Strict):
+    """One model as a suite file or `mteblite models add` names it.
 
     Attributes:
-        name: the model's own name, suffixes included; unique within a home.
+        name: the model's own name, suffixes included; unique within a suite.
         family: models that share weights or training; left out together in validation.
         role: `reference` or `candidate`.
         path: folder of a local sentence-transformers checkpoint, else None.
@@ -42,38 +44,61 @@ class ModelSpec:
             types and of queries and documents (`category`), or none at all (`none`), like the
             suffixes; None = whichever mteb finds first.
         trust_remote_code: allow the checkpoint's own Python code to run.
-
-    Raises:
-        ValueError: the name, the role or the dimension is not allowed; says what is.
+        private: known by name only: it takes part once a home gives it a `path`.
+        provenance: where its scores come from, in PROVENANCES; None = measured.
     """
 
     name: str
-    family: str
-    role: str = "reference"
+    family: str = Field(min_length=1)
+    role: Literal["reference", "candidate"] = "reference"
     path: str | None = None
     revision: str | None = None
     normalize: bool = False
-    truncate_dim: int | None = None
-    # A dict cannot be hashed; equal prompts still compare equal.
-    prompts: dict[str, str] | None = field(default=None, hash=False)
-    prompt_strategy: str | None = None
+    truncate_dim: int | None = Field(None, ge=1)
+    prompts: dict[str, str] | None = None
+    prompt_strategy: Literal[PROMPT_STRATEGIES] | None = None  # type: ignore[valid-type]
     trust_remote_code: bool = False
+    private: bool = False
+    provenance: Literal[PROVENANCES] | None = None  # type: ignore[valid-type]
 
-    def __post_init__(self) -> None:
-        check_model_name(self.name)
-        if not self.family:
-            raise ValueError(f"model {self.name!r} has no family: give one with `family:`")
-        if self.role not in ROLES:
-            raise ValueError(
-                f"model {self.name!r} has role {self.role!r}; allowed: {', '.join(ROLES)}"
-            )
+    @classmethod
+    def named(cls, name: str, family: str | None = None, **options: Any) -> SuiteModel:
+        """Return a model; a candidate of a family of its own unless the options say otherwise.
+
+        Raises:
+            ValueError: an option is not allowed; one sentence that says which.
+        """
+        given = {"role": "candidate", **options, "name": name}
+        try:
+            return cls(**given, family=name if family is None else family)
+        except ValidationError as error:
+            problem = error.errors()[0]
+            message = problem["msg"].removeprefix("Value error, ")
+            place = ".".join(map(str, problem["loc"]))
+            own = problem["type"] == "value_error"
+            raise ValueError(message if own else f"model {name!r}: {place}: {message}") from error
+
+    @field_validator("name")
+    @classmethod
+    def _usable_name(cls, value: str) -> str:
+        check_model_name(value)
+        return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> SuiteModel:
         if self.path is not None and self.is_packaged:
             raise ValueError(
                 f"model {self.name!r} is a packaged model and cannot have a path ({self.path!r}): "
                 "drop the path or rename the model"
             )
-        _check_dims(self.name, self.truncate_dim, _suffix_dims(self.name))
+        _check_dims(self.name, self.truncate_dim)
         _check_strategy(self.name, self.prompt_strategy, self.is_packaged)
+        return self
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether there is somewhere to take weights from."""
+        return self.path is not None or not self.private
 
     @property
     def base(self) -> str:
@@ -118,57 +143,6 @@ class ModelSpec:
         """What makes it another model than the one published: variant, or prompt strategy."""
         return self.variant or self.strategy or ""
 
-    def without_variant(self) -> ModelSpec:
-        """Return the spec of the checkpoint itself."""
-        return replace(
-            self,
-            name=self.base,
-            normalize=False,
-            truncate_dim=None,
-            prompt_strategy=self.strategy,
-        )
-
-
-def spec_of(model: SuiteModel) -> ModelSpec:
-    """Return what identifies and runs a model, without what only a suite knows of it.
-
-    Raises:
-        ValueError: name, role or dimension is not allowed.
-    """
-    return ModelSpec(**model.model_dump(exclude={"private", "provenance"}))
-
-
-def named_model(model: str | Path) -> ModelSpec:
-    """Return the model that a name or the folder of a checkpoint stands for.
-
-    Raises:
-        ValueError: it looks like a folder, but there is none; or the name is not allowed.
-    """
-    folder = checkpoint_folder(model)
-    if folder is None:
-        return ModelSpec(str(model), str(model), "candidate")
-    name, place = folder[0] or "model", folder[1]
-    return ModelSpec(name, name, "candidate", path=place)
-
-
-def checkpoint_folder(model: str | Path) -> tuple[str, str] | None:
-    """Return the name and the absolute path of a checkpoint's folder; None for any other name.
-
-    The name is the folder's, with signs that a model's name must not have replaced; it is "" where
-    nothing is left.
-
-    Raises:
-        ValueError: it looks like a folder, but there is none.
-    """
-    folder = Path(model).expanduser()
-    if folder.is_dir():
-        place = folder.resolve()
-        name = re.sub(r"\.{2,}", ".", re.sub(r"[^A-Za-z0-9._=-]+", "-", place.name))
-        return name.strip(".-_"), str(place)
-    if isinstance(model, Path) or model.startswith((".", "/", "~")):
-        raise ValueError(f"no folder {str(model)!r}: expected a checkpoint with weights")
-    return None
-
 
 def checkpoint_name(name: str) -> str:
     """Return a model's name without its variant suffixes."""
@@ -200,8 +174,8 @@ def check_model_name(name: str) -> None:
 
 def mteb_name(name: str) -> str:
     """Return a model name in mteb's form, which must have an organisation before a slash."""
-    if name.startswith("package:"):
-        return f"package/{name.removeprefix('package:')}"
+    if name.startswith(_PACKAGE):
+        return f"package/{name.removeprefix(_PACKAGE)}"
     return name if "/" in name else f"local/{name}"
 
 
@@ -220,11 +194,6 @@ def _suffix_strategies(name: str) -> list[str]:
 
 
 def _check_strategy(name: str, given: str | None, packaged: bool) -> None:
-    if given is not None and given not in PROMPT_STRATEGIES:
-        raise ValueError(
-            f"model {name!r} has prompt_strategy {given!r}; allowed: "
-            f"{', '.join(PROMPT_STRATEGIES)}, or leave it out"
-        )
     asked = {*_suffix_strategies(name), *([given] if given else [])}
     if len(asked) > 1:
         raise ValueError(
@@ -238,8 +207,8 @@ def _check_strategy(name: str, given: str | None, packaged: bool) -> None:
         )
 
 
-def _check_dims(name: str, truncate_dim: int | None, suffix_dims: list[int]) -> None:
-    dims = suffix_dims + ([] if truncate_dim is None else [truncate_dim])
+def _check_dims(name: str, truncate_dim: int | None) -> None:
+    dims = _suffix_dims(name) + ([] if truncate_dim is None else [truncate_dim])
     if len(set(dims)) > 1:
         raise ValueError(
             f"model {name!r} asks for several dimensions {sorted(set(dims))}: "

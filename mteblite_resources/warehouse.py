@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import random
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -16,9 +14,11 @@ from typing import Any
 import duckdb
 import filelock
 import pandas as pd
+from tenacity import retry, retry_if_exception, stop_after_delay, wait_random_exponential
 
 SCHEMA = Path(__file__).with_name("warehouse_schema.sql")
 LOCK_SECONDS = 600.0
+CLIENT_SECONDS = 60.0
 CONFIG: dict[str, Any] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -183,15 +183,17 @@ def write_ledger(
     )  # fmt: skip
 
 
-def _connect(path: Path, attempts: int = 40) -> duckdb.DuckDBPyConnection:
-    for attempt in range(attempts):
-        try:
-            return duckdb.connect(str(path), config=CONFIG)
-        except duckdb.IOException as error:
-            if "lock" not in str(error).lower() or attempt == attempts - 1:
-                raise
-            time.sleep(min(2.0, 0.05 * 1.3**attempt) * random.uniform(0.5, 1.0))
-    raise AssertionError("unreachable")
+@retry(
+    retry=retry_if_exception(
+        lambda error: isinstance(error, duckdb.IOException) and "lock" in str(error).lower()
+    ),
+    wait=wait_random_exponential(multiplier=0.05, max=2),
+    stop=stop_after_delay(CLIENT_SECONDS),
+    reraise=True,
+)
+def _connect(path: Path) -> duckdb.DuckDBPyConnection:
+    """Open the writer's file; a client that holds it past our lock is waited for."""
+    return duckdb.connect(str(path), config=CONFIG)
 
 
 def _ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:

@@ -9,13 +9,19 @@ from typing import Any
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return rows as a Markdown table; numbers to the right; "" without rows."""
+    from tabulate import tabulate
+
     if not rows:
         return ""
     names = list(rows[0])
     numeric = [all(isinstance(row[name], int | float) for row in rows) for name in names]
-    rule = ["---:" if right else "---" for right in numeric]
-    lines = [names, rule, *([_cell(row[name]) for name in names] for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return tabulate(
+        [[_cell(row[name]) for name in names] for row in rows],
+        names,
+        "pipe",
+        disable_numparse=True,
+        colalign=["right" if right else "left" for right in numeric],
+    )
 
 
 def points(value: float) -> str:

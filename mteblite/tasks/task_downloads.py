@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mteb.abstasks.abstask import AbsTask
+    from tenacity import RetryCallState
 
 logger = logging.getLogger(__name__)
 
@@ -50,24 +51,49 @@ def load_with_retries(
         ValueError: the data arrived, and mteb's code cannot make a task of them.
         OSError: the disk is full: trying again would not help.
     """
-    tried = spent = 0
-    while True:
-        task = fresh()
-        try:
-            task.load_data()
-            return task
-        except Exception as error:
-            if not _is_download_fault(error):
-                raise _unreadable(task, error) from error
-            tried += 1
-            # huggingface_hub has tried a lost connection five times, but an answer like 503 once.
-            spent += 2 if _lost_connection(error) else 1
-            if spent >= attempts or _is_final(error):
-                raise TaskDownloadError(_message(task, tried, error)) from error
-            logger.warning("%s: attempt %d failed: %s", task.metadata.name, tried, _cause(error))
+    from tenacity import Retrying, retry_if_exception, wait_exponential
+
+    spent = 0
+
+    def enough(state: RetryCallState) -> bool:
+        return spent >= attempts or _is_final(_error_of(state))
+
+    def prepare_next(state: RetryCallState) -> None:
+        nonlocal spent
+        error = _error_of(state)
+        # huggingface_hub has tried a lost connection five times, but an answer like 503 once.
+        spent += 2 if _lost_connection(error) else 1
+        if not enough(state):
+            logger.warning("attempt %d failed: %s", state.attempt_number, _cause(error))
             if _leaves_bad_files(error):
                 _drop_caches(task.metadata.dataset["path"])
-            sleep(wait_seconds * 2 ** (tried - 1))
+
+    task = fresh()
+    retrying = Retrying(
+        retry=retry_if_exception(_is_download_fault),
+        stop=enough,
+        wait=wait_exponential(multiplier=wait_seconds, max=3600),
+        after=prepare_next,
+        sleep=sleep,
+        reraise=True,
+    )
+    try:
+        for attempt in retrying:
+            with attempt:
+                task = fresh()
+                task.load_data()
+    except Exception as error:
+        if not _is_download_fault(error):
+            raise _unreadable(task, error) from error
+        tried = retrying.statistics["attempt_number"]
+        raise TaskDownloadError(_message(task, tried, error)) from error
+    return task
+
+
+def _error_of(state: RetryCallState) -> BaseException:
+    error = None if state.outcome is None else state.outcome.exception()
+    assert error is not None  # tenacity asks after a failed attempt
+    return error
 
 
 def _unreadable(task: AbsTask, error: Exception) -> Exception:

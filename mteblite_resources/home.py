@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
 ENVIRONMENT = "MTEBLITE_HOME"
 
 DAGSTER_YAML = """\
@@ -20,6 +22,17 @@ concurrency:
 """
 
 
+class HomeVariables(BaseSettings):
+    """The MTEBLITE_* variables that name places; an empty variable counts as unset."""
+
+    model_config = SettingsConfigDict(env_prefix="MTEBLITE_", env_ignore_empty=True)
+
+    home: Path = Path(".mteblite")
+    checkpoints: Path | None = None
+    local_results: Path | None = None
+    official_scores: str | None = None
+
+
 @dataclass(frozen=True)
 class Home:
     """Paths below the home folder; deleting it forgets everything."""
@@ -29,7 +42,7 @@ class Home:
     @classmethod
     def from_environment(cls) -> Home:
         """Return the home of `MTEBLITE_HOME`, by default `.mteblite` in the current folder."""
-        return cls(Path(os.environ.get(ENVIRONMENT) or ".mteblite").expanduser().absolute())
+        return cls(HomeVariables().home.expanduser().absolute())
 
     @property
     def snapshot(self) -> Path:
@@ -79,14 +92,14 @@ class Home:
     @property
     def local_results(self) -> Path:
         """Result files of the user's own mteb runs, for the source `local`."""
-        named = os.environ.get("MTEBLITE_LOCAL_RESULTS")
-        return Path(named).expanduser().absolute() if named else self.root / "local_results"
+        named = HomeVariables().local_results
+        return named.expanduser().absolute() if named else self.root / "local_results"
 
     @property
     def checkpoints(self) -> Path:
         """The watched folder, unless `MTEBLITE_CHECKPOINTS` names another."""
-        named = os.environ.get("MTEBLITE_CHECKPOINTS")
-        return Path(named).expanduser().absolute() if named else self.root / "checkpoints"
+        named = HomeVariables().checkpoints
+        return named.expanduser().absolute() if named else self.root / "checkpoints"
 
     @property
     def exports(self) -> Path:

@@ -7,7 +7,7 @@ import dagster as dg
 
 from mteblite.models.encoders import EncodingSettings
 from mteblite.tasks.mteb_tasks import MtebTasks
-from mteblite_resources.home import Home
+from mteblite_resources.home import Home, HomeVariables
 from mteblite_resources.workbench import Workbench
 
 RESOURCE_KEYS = ("warehouse", "task_source", "encoders", "results_source")
@@ -74,14 +74,11 @@ def default_encoders() -> EncodersResource:
 
 def default_resources() -> dict[str, Any]:
     """Return the resources, configured by MTEBLITE_* environment variables."""
-    environment = dg.EnvVar
     return {
         "warehouse": WarehouseResource(),
         "task_source": TaskSourceResource(),
         "encoders": default_encoders(),
-        "results_source": ResultsSourceResource(
-            official_scores=environment("MTEBLITE_OFFICIAL_SCORES").get_value(None)
-        ),
+        "results_source": ResultsSourceResource(official_scores=HomeVariables().official_scores),
     }
 
 

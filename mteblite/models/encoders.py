@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,10 +24,6 @@ from mteblite.vectors.store import VectorStore
 
 if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
-
-
-VARIABLES = ("BATCH_SIZE", "DEVICE", "DTYPE", "BACKEND")
-"""Ends of the names of the variables that say how models are run."""
 
 
 @dataclass(frozen=True)
@@ -66,19 +61,11 @@ class EncodingSettings:
         """Return the settings of the variables MTEBLITE_BATCH_SIZE, _DEVICE, _DTYPE, _BACKEND.
 
         Raises:
-            ValueError: one is not allowed; says what is.
+            ValueError: one is not allowed; names the variable and says what is.
         """
-        given = {n: os.environ.get(f"MTEBLITE_{n}") or None for n in VARIABLES}
-        size = given["BATCH_SIZE"] or "32"
-        if not size.isdigit():
-            raise ValueError(
-                f"MTEBLITE_BATCH_SIZE is {size!r}; expected a whole number, such as 32"
-            )
-        try:
-            return cls(int(size), given["DEVICE"], given["DTYPE"], given["BACKEND"] or "torch")
-        except ValueError as error:
-            names = "MTEBLITE_BATCH_SIZE, MTEBLITE_DTYPE and MTEBLITE_BACKEND"
-            raise ValueError(f"{error} (set by {names})") from error
+        from mteblite.models.encoding_variables import read_encoding_variables
+
+        return cls(**read_encoding_variables())
 
     @property
     def devices(self) -> tuple[str, ...]:

@@ -1,0 +1,35 @@
+"""The environment variables that say how models are run."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+PREFIX = "MTEBLITE_"
+
+
+class EncodingVariables(BaseSettings):
+    """Batch size, device, precision and backend; an empty variable counts as unset."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True)
+
+    batch_size: int = Field(32, ge=1)
+    device: str | None = None
+    dtype: Literal["float32", "float16", "bfloat16"] | None = None
+    backend: Literal["torch", "onnx", "openvino"] = "torch"
+
+
+def read_encoding_variables() -> dict[str, Any]:
+    """Return the values of the variables.
+
+    Raises:
+        ValueError: one is not allowed; names the variable, its value and what is allowed.
+    """
+    try:
+        return EncodingVariables().model_dump()
+    except ValidationError as error:
+        problem = error.errors()[0]
+        name = f"{PREFIX}{problem['loc'][0]}".upper()
+        raise ValueError(f"{name} is {problem['input']!r}: {problem['msg']}") from error

@@ -50,7 +50,6 @@ def paired_differences(
     *,
     level: float = 0.9,
     draws: int = DRAWS,
-    seed: int = 0,
     types: Mapping[str, str] | None = None,
     joint: JointCalibration | None = None,
 ) -> dict[str, Difference]:
@@ -63,7 +62,6 @@ def paired_differences(
         level: of the intervals, which are for the pool: what the pool differs from the full task
             is not in them.
         draws: bootstrap draws.
-        seed: of the draws.
         types: type of every task, see `TaskTypes`; None = as fitted, no task part of another.
         joint: the suite's joint calibration, if it has one. The targets are then of all its tasks:
             those that were not scored follow from the others.
@@ -80,7 +78,7 @@ def paired_differences(
         pair = (np.asarray(first[task.task], float), np.asarray(second[task.task], float))
         a, b = (task.calibrated(o) for o in pair)
         gaps.append(a - b)
-        drawn.append(_drawn(task, pair, draws, seed))
+        drawn.append(_drawn(task, pair, draws))
     names, values, spread = [t.task for t in tasks], np.array(gaps), np.column_stack(drawn)
     if joint is not None:
         return _joint(joint, names, values, spread, level)
@@ -120,9 +118,7 @@ def _joint(
     return found
 
 
-def _drawn(
-    task: FittedTask, pair: tuple[np.ndarray, np.ndarray], draws: int, seed: int
-) -> np.ndarray:
+def _drawn(task: FittedTask, pair: tuple[np.ndarray, np.ndarray], draws: int) -> np.ndarray:
     """Deviations of the difference over redrawn items (draws,), centred.
 
     Per-item tasks redraw the weighted mean whatever the estimator: others are nearly linear in the
@@ -131,7 +127,7 @@ def _drawn(
     """
     weights = task.selection["weight"].to_numpy(dtype=float)
     k, size = len(weights), max(len(task.items), 1)
-    rng = generator(seed, task.task, "paired")
+    rng = generator(0, task.task, "paired")
     counts = rng.multinomial(k, np.full(k, 1.0 / k), size=draws)
     shrink = np.sqrt(max(0.0, 1.0 - k / size) * k / max(k - 1, 1))
     if task.kind == "per_item":

@@ -92,15 +92,6 @@ def validation_section(
         for key in wide.index
         if wide.loc[key].notna().any()
     ]
-    widths = [
-        {
-            "target": str(row["target"]),
-            "half-width (points)": points(float(row["half_width"])),
-            "method": str(row["interval_method"]),
-            "families": int(row["n_families"]),
-        }
-        for row in intervals.sort_values("target").to_dict("records")
-    ]
     level = intervals["level"].max() if len(intervals) else float("nan")
     parts = [
         "## 5. Validation",
@@ -111,11 +102,23 @@ def validation_section(
         table(rows) or "No model could be held out: nothing is known of the errors.",
         f"Intervals around lite scores of models with every task (level {100 * level:.0f} %), "
         "from the residuals of held-out families:"
-        if widths
+        if len(intervals)
         else "",
-        table(widths),
+        table(_widths(intervals)),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _widths(intervals: pd.DataFrame) -> list[dict[str, Any]]:
+    return [
+        {
+            "target": str(row["target"]),
+            "half-width (points)": points(float(row["half_width"])),
+            "method": str(row["interval_method"]),
+            "families": int(row["n_families"]),
+        }
+        for row in intervals.sort_values("target").to_dict("records")
+    ]
 
 
 def _metric_row(

@@ -12,6 +12,7 @@ import logging
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,27 +54,15 @@ def load_with_retries(
     """
     from tenacity import Retrying, retry_if_exception, wait_exponential
 
-    spent = 0
-
-    def enough(state: RetryCallState) -> bool:
-        return spent >= attempts or _is_final(_error_of(state))
-
-    def prepare_next(state: RetryCallState) -> None:
-        nonlocal spent
-        error = _error_of(state)
-        # huggingface_hub has tried a lost connection five times, but an answer like 503 once.
-        spent += 2 if _lost_connection(error) else 1
-        if not enough(state):
-            logger.warning("attempt %d failed: %s", state.attempt_number, _cause(error))
-            if _leaves_bad_files(error):
-                _drop_caches(task.metadata.dataset["path"])
-
+    budget = _Budget(attempts)
     task = fresh()
+    dataset = task.metadata.dataset["path"]
     retrying = Retrying(
         retry=retry_if_exception(_is_download_fault),
-        stop=enough,
+        stop=lambda state: budget.is_spent(_error_of(state)),
         wait=wait_exponential(multiplier=wait_seconds, max=3600),
-        after=prepare_next,
+        after=lambda state: budget.spend(_error_of(state)),
+        before_sleep=lambda state: _prepare_next(dataset, _error_of(state)),
         sleep=sleep,
         reraise=True,
     )
@@ -88,6 +77,28 @@ def load_with_retries(
         tried = retrying.statistics["attempt_number"]
         raise TaskDownloadError(_message(task, tried, error)) from error
     return task
+
+
+@dataclass
+class _Budget:
+    """Attempts that are left: one that lost its connection counts as two.
+
+    huggingface_hub has tried a lost connection five times, but an answer like 503 once.
+    """
+
+    left: int
+
+    def spend(self, error: BaseException) -> None:
+        self.left -= 2 if _lost_connection(error) else 1
+
+    def is_spent(self, error: BaseException) -> bool:
+        return self.left <= 0 or _is_final(error)
+
+
+def _prepare_next(dataset: str, error: BaseException) -> None:
+    logger.warning("data set %s: an attempt failed: %s", dataset, _cause(error))
+    if _leaves_bad_files(error):
+        _drop_caches(dataset)
 
 
 def _error_of(state: RetryCallState) -> BaseException:

@@ -219,6 +219,21 @@ _NAMES = {
 }
 
 
+def _own_names(saved: dict[str, torch.Tensor], n_layers: int) -> dict[str, torch.Tensor]:
+    """The tensors of a BERT checkpoint under the short names that `BertWeights` uses."""
+    tensors = {
+        "position": saved["embeddings.position_embeddings.weight"],
+        "type": saved["embeddings.token_type_embeddings.weight"][0],
+        "norm.w": saved["embeddings.LayerNorm.weight"],
+        "norm.b": saved["embeddings.LayerNorm.bias"],
+    }
+    for layer in range(n_layers):
+        for short, long in _NAMES.items():
+            for kind, suffix in (("w", "weight"), ("b", "bias")):
+                tensors[f"{layer}.{short}.{kind}"] = saved[f"encoder.layer.{layer}.{long}.{suffix}"]
+    return tensors
+
+
 def _load_minilm(parent: Parent) -> BertWeights:
     from safetensors.torch import load_file
     from tokenizers import Tokenizer
@@ -227,17 +242,7 @@ def _load_minilm(parent: Parent) -> BertWeights:
     weights_path, tokenizer_path = (distribution_file(*file) for file in parent.files)
     config = json.loads((weights_path.parent / "config.json").read_text())
     saved = {name.removeprefix("bert."): t.float() for name, t in load_file(weights_path).items()}
-    tensors = {
-        "position": saved["embeddings.position_embeddings.weight"],
-        "type": saved["embeddings.token_type_embeddings.weight"][0],
-        "norm.w": saved["embeddings.LayerNorm.weight"],
-        "norm.b": saved["embeddings.LayerNorm.bias"],
-    }
     n_layers = int(config["num_hidden_layers"])
-    for layer in range(n_layers):
-        for short, long in _NAMES.items():
-            for kind, suffix in (("w", "weight"), ("b", "bias")):
-                tensors[f"{layer}.{short}.{kind}"] = saved[f"encoder.layer.{layer}.{long}.{suffix}"]
     table = saved["embeddings.word_embeddings.weight"]
     tokenizer = Tokenizer.from_file(str(tokenizer_path))
     tokenizer.no_truncation()
@@ -255,7 +260,7 @@ def _load_minilm(parent: Parent) -> BertWeights:
 
     return BertWeights(
         embed=embed,
-        tensors=tensors,
+        tensors=_own_names(saved, n_layers),
         n_layers=n_layers,
         n_heads=int(config["num_attention_heads"]),
         eps=float(config["layer_norm_eps"]),

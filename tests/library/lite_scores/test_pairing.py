@@ -68,7 +68,7 @@ def test_intervals_cover_the_true_gain(fitted):
     inside = []
     for seed in range(150):
         better, worse = observed(fitted, 0.03, 0.1, seed)
-        macro = paired_differences(fitted, better, worse, draws=150, seed=seed)["macro"]
+        macro = paired_differences(fitted, better, worse, draws=150)["macro"]
         inside.append(macro.lower <= 0.03 <= macro.upper)
     # The noise is drawn for these 40 items alone, while the interval takes them for a tenth of the
     # pool: 1.645 sqrt(.9) standard errors hold 88 %.

@@ -17,8 +17,15 @@ from mteblite.sample.models.catalog import packaged_model
 from mteblite.selections.registry import SELECTORS
 from mteblite.suites.catalog import Catalog, Suite, make_suite
 from mteblite.suites.resolution import LeftOut
-from mteblite.suites.suite_file import SuiteFile, SuiteFileError, check_methods, read_suite_file
+from mteblite.suites.suite_file import (
+    SuiteFile,
+    SuiteFileError,
+    check_methods,
+    check_own_types,
+    read_suite_file,
+)
 from mteblite.suites.suite_model import SuiteModel
+from mteblite.task_types.registry import own_data_types
 from mteblite.validation.folds import PROTOCOLS
 from mteblite.validation.presets import packaged_presets
 from mteblite_resources.frozen_tasks import packaged_suites, recall_resolution, stamp, write_json
@@ -56,6 +63,7 @@ def _read_checked(path: Path, packaged: Mapping[str, Path]) -> SuiteFile:
     if key not in _READ:
         file = read_suite_file(path, packaged)
         check_methods(path.name, file, _method_names())
+        check_own_types(path.name, file, own_data_types())
         _check_models(path.name, file)
         _READ[key] = file
     return _READ[key]

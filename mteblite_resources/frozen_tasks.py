@@ -26,7 +26,7 @@ from mteblite.suites.resolution import (
     without,
 )
 from mteblite.suites.suite_file import SuiteFile
-from mteblite.tasks.own_files import SUFFIXES
+from mteblite.task_types.own_files import SUFFIXES
 from mteblite_resources.home import Home
 
 SUFFIX = ".tasks.json"

@@ -212,8 +212,28 @@ def _ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:
         if stored == [(digest,)]:
             return
     connection.execute(text)
+    _fill_type_facts(connection)
     connection.execute("DELETE FROM ledger.schema_version")
     connection.execute("INSERT INTO ledger.schema_version VALUES (?)", [digest])
+
+
+def _fill_type_facts(connection: duckdb.DuckDBPyConnection) -> None:
+    """Give the tasks that an earlier version stored the facts of their type.
+
+    They follow from columns that are there, so nothing needs to run again for them.
+    """
+    from mteblite.task_types.registry import TYPE_FACTS, type_facts
+
+    tasks = connection.execute(
+        "SELECT DISTINCT task_type, main_metric FROM suites.suite_tasks WHERE lowest_score IS NULL"
+    ).fetchall()
+    for task_type, metric in tasks:
+        facts = type_facts(task_type, metric)
+        connection.execute(
+            "UPDATE suites.suite_tasks SET lowest_score = ?, lowest_outcome = ?, "
+            "mean_is_score = ? WHERE task_type = ? AND main_metric = ?",
+            [*(facts[name] for name in TYPE_FACTS), task_type, metric],
+        )
 
 
 def _rollback(connection: duckdb.DuckDBPyConnection) -> None:

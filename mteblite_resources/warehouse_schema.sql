@@ -32,6 +32,11 @@ CREATE TABLE IF NOT EXISTS suites.suite_tasks (
     max_tokens INTEGER, part_of VARCHAR
 );
 ALTER TABLE suites.suite_tasks ADD COLUMN IF NOT EXISTS part_of VARCHAR;
+-- facts of the type, NULL for a type that is not supported: the lowest possible main score and
+-- outcome, and whether the weighted mean of the outcomes is the score
+ALTER TABLE suites.suite_tasks ADD COLUMN IF NOT EXISTS lowest_score DOUBLE;
+ALTER TABLE suites.suite_tasks ADD COLUMN IF NOT EXISTS lowest_outcome DOUBLE;
+ALTER TABLE suites.suite_tasks ADD COLUMN IF NOT EXISTS mean_is_score BOOLEAN;
 -- (suite): what holds for the whole suite; headline is `mean` or `macro_mean`
 CREATE TABLE IF NOT EXISTS suites.suite_facts (
     suite VARCHAR, benchmark VARCHAR, headline VARCHAR, n_tasks INTEGER, n_left_out INTEGER

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from mteblite.task_types.registry import type_names
 from mteblite_assets.graph.stages import STAGE_NAMES
 
 ROOT = Path(__file__).parents[1]
@@ -32,8 +34,12 @@ SPEAKS_DAGSTER = {"assets", "checks", "partitions", "definitions", "reports", "s
                   "automation", "light_dagster_dbt"}  # fmt: skip
 OUTSIDE = {"sample", "vectors", "models", "tasks", "releases"}
 """Folders of the library that touch mteb, models or files."""
+READS_MTEB = {"data", "own_data", "own_tables"}
+"""Modules of task types that touch mteb's task objects and data sets, inside functions."""
 TORCH_PRODUCTS = "mteblite/task_types/summarization/outcomes.py"
 """Orders near-ties by the last digit of torch's float32 products, as mteb does."""
+SAMPLE = ("mteblite", "sample")
+"""Its tasks say what types they have, as those of mteb do."""
 DERIVE_FROM_MTEB = {
     "mteblite/models/stored_encoder.py",
     "mteblite/sample/tasks/tasks.py",
@@ -220,7 +226,45 @@ def test_the_science_imports_neither_mteb_nor_files_nor_networks(folder: str) ->
         if p.parts[:2] == ("mteblite", folder)
         and (found := tops(imports(p)) & forbidden)
         and (str(p), found) != (TORCH_PRODUCTS, {"torch"})
+        and not (folder == "task_types" and p.stem in READS_MTEB and found <= {"mteb", "datasets"})
     }
+    assert wrong == {}
+
+
+def names_types(text: str) -> bool:
+    """Whether a text holds the name of a task type as a word."""
+    return re.search(rf"\b({'|'.join(type_names())})\b", text) is not None
+
+
+def test_only_the_folder_of_task_types_names_one() -> None:
+    outside = [p for p in modules() if p.parts[:2] not in (("mteblite", "task_types"), SAMPLE)]
+    wrong = {
+        f"{p}:{node.lineno}"
+        for p in outside
+        for node in ast.walk(ast.parse((ROOT / p).read_text()))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and names_types(node.value)
+    }
+    sql = [q for floor in (*FLOORS, "dbt_reports") for q in (ROOT / floor).rglob("*.sql")]
+    assert len(sql) > 10
+    wrong |= {str(q.relative_to(ROOT)) for q in sql if names_types(q.read_text())}
+    assert wrong == set()
+
+
+def test_only_the_registry_knows_the_folders_of_types() -> None:
+    folders = {p.parent.name for p in (ROOT / "mteblite/task_types").glob("*/task_type.py")}
+    wrong = {
+        str(p): sorted(found)
+        for p in modules()
+        if p.parts[:2] != ("mteblite", "task_types")
+        and (
+            found := {
+                n for n in imports(p) if n.split(".")[1:3] in [["task_types", f] for f in folders]
+            }
+        )
+    }
+    assert len(folders) == len(type_names())
     assert wrong == {}
 
 

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from mteblite.item_parameters.response_model import ItemParameters
-
-CORRELATION_TYPES = frozenset({"STS", "Summarization"})
-"""Types whose scores are correlations and so may be negative."""
+from mteblite.task_types.registry import find_type
 
 
 def legal_range(task_type: str) -> tuple[float, float]:
     """Return the bounds of scores and outcomes of a task type."""
-    return (-1.0, 1.0) if task_type in CORRELATION_TYPES else (0.0, 1.0)
+    return find_type(task_type).lowest_score, 1.0
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,9 @@ from mteblite.calibrations.gp import estimate_gp
 from mteblite.calibrations.greg import estimate_greg
 from mteblite.calibrations.mean import estimate_mean
 from mteblite.calibrations.pirt import estimate_pirt
-from mteblite.calibrations.set_estimators import surrogate_statistic
 from mteblite.calibrations.switch import estimate_switch
 from mteblite.item_parameters.response_model import ItemParameters
-from mteblite.task_types.scoring import set_statistic
+from mteblite.task_types.scoring import set_statistic, surrogate_statistic
 
 ESTIMATORS: dict[str, Estimator] = {
     "mean": estimate_mean,
@@ -131,7 +130,7 @@ def estimate_set(
     """Return a statistic of one model on the selected items of a set-metric task.
 
     Args:
-        task_type: `STS`, `PairClassification` or `Clustering`.
+        task_type: a type with a set metric.
         observations: (k, d) in the order of `selected_items`.
         selected_items: rows of the pool's items.
         weights: (k,) selection weights.

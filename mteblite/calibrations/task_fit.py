@@ -28,13 +28,12 @@ from mteblite.calibrations.registry import (
     find_set_estimator,
     usable_estimator,
 )
-from mteblite.calibrations.set_estimators import check_not_degenerate
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit, fit_items, restrict, usable_models
 from mteblite.selections.selector import pool_weights
 from mteblite.selections.token_budget import Positions, choose_positions, selection_rows
-from mteblite.task_types.scoring import set_statistic
+from mteblite.task_types.scoring import check_selection, set_statistic
 
 
 @dataclass
@@ -197,7 +196,7 @@ class TaskFits:
         used = training.usable_estimator(variant.estimator_for(evidence.kind))
         calibration, taught = self._taught(everything, variant)
         try:
-            check_not_degenerate(evidence.task_type, evidence.items.iloc[chosen])
+            check_selection(evidence.task_type, evidence.items.iloc[chosen])
             line: Calibration = fit_calibration(calibration, taught, evidence.full_scores)
         except ValueError as error:
             raise ValueError(f"{evidence.task}: {error}") from error

@@ -1,8 +1,13 @@
-"""Area under the precision-recall curve, under two names for its two definitions."""
+"""Areas under the precision-recall curve, in its two definitions, and under the ROC curve."""
 
 from __future__ import annotations
 
 import numpy as np
+
+AREAS = ("auprc", "auprc_trapezoid")
+"""Area under the precision-recall curve over all (query, candidate) pairs of a cell, or over its
+labelled pairs: average precision as scikit-learn defines it, and the trapezoidal area, which
+interpolates and is larger."""
 
 
 def precision_recall_area(
@@ -28,3 +33,17 @@ def precision_recall_area(
         return float(metrics.average_precision_score(labels, scores, sample_weight=weights))
     precision, recall, _ = metrics.precision_recall_curve(labels, scores, sample_weight=weights)
     return float(metrics.auc(recall, precision))
+
+
+def weighted_auc(scores: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> float:
+    """Return the weighted area under the ROC curve; NaN with one class only.
+
+    Equals `sklearn.metrics.roc_auc_score(positive, scores, sample_weight=weights)`.
+    """
+    if positive.all() or not positive.any():
+        return float("nan")
+    _, group = np.unique(np.round(scores, 12), return_inverse=True)
+    above = np.bincount(group, weights=weights * positive)
+    below = np.bincount(group, weights=weights * ~positive)
+    lower = np.cumsum(below) - below / 2.0
+    return float((above * lower).sum() / (above.sum() * below.sum()))

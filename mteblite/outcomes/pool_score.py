@@ -15,8 +15,7 @@ class PoolScore:
         outcomes: (n_items,) float64 in the order of `pool.items`; NaN = not defined there.
         pool_score: the task's main metric over the whole pool, a mean over cells as in mteb.
         observations: (n_items, d) float32 for set-metric types, what `set_statistic` needs
-            (STS: cosine; pairs: the similarities mteb takes the best of; clustering: the
-            vector itself); None for per-item types.
+            (e.g. similarities of a pair); None for per-item types.
         metrics: further metrics asked for by the suite, by name.
     """
 

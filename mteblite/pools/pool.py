@@ -42,6 +42,11 @@ class Pool:
         """Mteb's task type."""
         return str(self.meta["task_type"])
 
+    @property
+    def metric_names(self) -> list[str]:
+        """Names of the metrics asked for, the main one first."""
+        return list(dict.fromkeys([str(self.meta["main_metric"]), *self.meta.get("metrics", [])]))
+
     def pool_hash(self) -> str:
         """Return a content hash (16 hex digits): equal pools have equal hashes everywhere."""
         digest = hashlib.sha256(json.dumps(self.meta, sort_keys=True).encode())

@@ -8,9 +8,15 @@ import numpy as np
 import pandas as pd
 
 from mteblite.pools.assembly import weigh_cells
+from mteblite.pools.items import Cell
 from mteblite.pools.pool import Pool
 
 CELL = ["split", "hf_subset"]
+
+
+def of_cell(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
+    """Return the rows of a frame that belong to a cell (split, hf_subset)."""
+    return frame[(frame["split"] == cell[0]) & (frame["hf_subset"] == cell[1])]
 
 
 def restrict(pool: Pool, item_ids: Sequence[str]) -> Pool:

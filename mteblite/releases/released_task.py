@@ -7,23 +7,19 @@ exactly as the suite's own warehouse would.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from mteblite.calibrations.fitted_task import FittedTask
-from mteblite.pools.identities import item_rows, texts_of
 from mteblite.pools.pool import Pool
 from mteblite.pools.restriction import restrict
 from mteblite.pools.task_data import TaskData
 from mteblite.pools.text_hashes import hashes_by_item, with_texts, without_texts
 from mteblite.suites.task_description import TaskDescription
-from mteblite.task_types.clustering.pool import LEVEL_SEPARATOR
-
-LABELLED = frozenset({"Classification", "Clustering"})
-"""Types whose strata are labels of the data set, which are not ours to give away."""
+from mteblite.task_types.hidden_labels import label_numbers, renamed_labels, renamed_strata
+from mteblite.task_types.identities import item_rows, texts_of
+from mteblite.task_types.registry import find_type
 
 
 @dataclass(frozen=True)
@@ -64,10 +60,11 @@ def release_task(
         ValueError: an item of the selection is not in the pool, or an id of the pool is a text.
     """
     cut = restrict(pool, fitted.selection["item_id"].tolist())
-    if description.task_type in LABELLED:
+    if find_type(description.task_type).strata_are_labels:
         names = label_numbers([*fitted.items["stratum"], *cut.items["stratum"]])
-        fitted = replace(fitted, items=_renamed(fitted.items, names))
-        cut = replace(cut, items=_renamed(cut.items, names), frames=_renamed_labels(cut, names))
+        fitted = replace(fitted, items=renamed_strata(fitted.items, names))
+        items, frames = renamed_strata(cut.items, names), renamed_labels(cut, names)
+        cut = replace(cut, items=items, frames=frames)
     return ReleasedTask(replace(description, path=None), fitted, without_texts(cut), pool_hash)
 
 
@@ -114,36 +111,3 @@ def items_table(released: ReleasedTask) -> pd.DataFrame:
     return table.astype({"rank": "int64", "weight": float, "pool_weight": float, "gold": float})[
         [*order, *known, "text_sha256"]
     ]
-
-
-def label_numbers(strata: Sequence[str]) -> dict[str, str]:
-    """Return a neutral name per stratum: its labels' numbers, which sort as the labels do.
-
-    The order is kept because clusters and labels are counted in it, and sums of floats depend on
-    the order of their terms.
-    """
-    paths = {stratum: str(stratum).split(LEVEL_SEPARATOR) for stratum in set(strata)}
-    names = sorted({label for path in paths.values() for label in path})
-    width = len(str(max(len(names) - 1, 0)))
-    number = {name: f"label{rank:0{width}d}" for rank, name in enumerate(names)}
-    return {
-        stratum: LEVEL_SEPARATOR.join(number[label] for label in path)
-        for stratum, path in paths.items()
-    }
-
-
-def _renamed(items: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
-    return items.assign(stratum=items["stratum"].map(names))
-
-
-def _renamed_labels(pool: Pool, names: dict[str, str]) -> dict[str, pd.DataFrame]:
-    """Frames of a clustering pool carry the labels a second time, as JSON."""
-    frames = dict(pool.frames)
-    if "documents" in frames and "labels" in frames["documents"].columns:
-        stratum = dict(zip(pool.items["item_id"], pool.items["stratum"], strict=True))
-        labels = [
-            json.dumps(names[stratum[item]].split(LEVEL_SEPARATOR))
-            for item in frames["documents"]["item_id"]
-        ]
-        frames["documents"] = frames["documents"].assign(labels=labels)
-    return frames

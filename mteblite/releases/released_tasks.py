@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 from mteblite.releases.release_files import read_release
 from mteblite.releases.released_task import ReleasedTask, rebuild_pool
 from mteblite.suites.task_description import TaskDescription
+from mteblite.task_types.identities import rows_by_cell
+from mteblite.task_types.registry import find_type
 from mteblite.tasks.pinned_tasks import PinnedTasks, check_data_names, located
 
 if TYPE_CHECKING:
@@ -82,11 +84,11 @@ def cut_to_selection(task: Any, description: TaskDescription, released: Released
     Raises:
         ValueError: the data no longer hold an item or a text of the selection.
     """
-    from mteblite.releases.released_cuts import CUTS
     from mteblite.tasks.task_cells import task_data
 
     # Reading draws mteb's samples; the evaluation must find its generators untouched.
     state = copy.deepcopy((task.rng_state, task.np_rng))
     read = task_data(task, description)
     task.rng_state, task.np_rng = state
-    CUTS[description.task_type](task, rebuild_pool(released, read), read)
+    pool = rebuild_pool(released, read)
+    find_type(description.task_type).cut(task, pool, read, rows_by_cell(pool, read))

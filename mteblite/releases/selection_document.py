@@ -15,12 +15,9 @@ import pandas as pd
 
 from mteblite.releases.markdown import fractions, points, table
 from mteblite.releases.released_task import ReleasedTask
-from mteblite.releases.selection_sections import (
-    OUTCOMES,
-    family_lines,
-    pool_rules,
-    validation_section,
-)
+from mteblite.releases.selection_sections import family_lines, validation_section
+from mteblite.task_types.pool_rules import pool_rules
+from mteblite.task_types.registry import find_type
 
 
 @dataclass(frozen=True)
@@ -123,7 +120,7 @@ def _pools(facts: SelectionFacts) -> str:
 
 def _outcomes(facts: SelectionFacts) -> str:
     types = sorted({t.description.task_type for t in facts.tasks})
-    rows = [{"type": kind, "outcome of one item": OUTCOMES[kind]} for kind in types]
+    rows = [{"type": kind, "outcome of one item": find_type(kind).outcome} for kind in types]
     return "\n\n".join(["## 2. Per-item outcomes (one model, one item)", table(rows)])
 
 

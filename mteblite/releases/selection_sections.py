@@ -1,4 +1,4 @@
-"""Parts of SELECTION.md: rules of pools and outcomes, families, and the validation tables."""
+"""Parts of SELECTION.md: families, and the validation tables."""
 
 from __future__ import annotations
 
@@ -9,42 +9,8 @@ import pandas as pd
 
 from mteblite.releases.markdown import fractions, points, table
 
-OUTCOMES = {
-    "Retrieval": "the task's main metric on the query (nDCG@10 unless section 1 names another)",
-    "Reranking": "the task's main metric on the query (average precision, or nDCG@10)",
-    "Classification": "fraction of mteb's logistic regressions that label the text correctly",
-    "Summarization": "Spearman correlation of human relevance and largest cosine to a reference",
-    "BitextMining": "1 if the gold target is the nearest of target and distractors",
-    "STS": "1 - abs(percentile of the cosine - percentile of the gold score)",
-    "PairClassification": "1 if the pair is right at the accuracy-optimal cosine threshold",
-    "Clustering": "1 if the majority label of the item's k-means cluster is its own",
-}
-
 BASELINES = ("pool/mean", "random/mean")
 """Shown beside the chosen variant: all items of the pool, and items drawn at random."""
-
-
-def pool_rules(caps: Mapping[str, Any], max_tokens: int | None) -> str:
-    """Return the rules by which pools are drawn."""
-
-    def up_to(name: str, what: str) -> str:
-        return f"all {what}" if caps[name] is None else f"up to {caps[name]} {what}"
-
-    search = (
-        "every document of the corpus is a candidate of every query"
-        if caps["bm25_top"] is None or caps["random_documents"] is None
-        else f"a query's candidates are the BM25 top {caps['bm25_top']} of the whole corpus "
-        f"(Okapi, k1 = 0.9, b = 0.4), {up_to('max_relevant', 'relevant documents')}, and "
-        f"{caps['random_documents']} random documents shared by all queries"
-    )
-    tokens = "the model's own limit" if max_tokens is None else f"{max_tokens} tokens"
-    return (
-        f"Each task gives {up_to('max_items', 'items')} of its evaluation split, split evenly over "
-        f"its subsets (seed {caps['seed']}). In retrieval {search}; rerankings keep their own "
-        "lists. Classification and clustering are stratified by label, pair classification is "
-        "balanced and reweighted to the label prior, STS is stratified by five gold bins. "
-        f"Texts are cut at {tokens}."
-    )
 
 
 def family_lines(kept_models: pd.DataFrame) -> list[str]:

@@ -17,8 +17,8 @@ from typing import Any
 import pandas as pd
 
 from mteblite.releases.released_task import ReleasedTask
-from mteblite.suites.task_description import task_kind
 from mteblite.suites.task_types import TaskTypes
+from mteblite.task_types.registry import task_kind
 
 FORMAT = 1
 """Raised when a release of this version cannot be read by earlier ones."""

@@ -3,8 +3,8 @@
 A set statistic is computed per cell (split, subset), so each chosen cell gets its share of items.
 Pairs are clustered label by label: an anchor that stood for easy pairs of both labels would carry
 the label prior of neither, and average precision needs both. Cluster labels are few with several
-items each, because V-measure is nearly 1 for every model otherwise (`method.md` 3.10, 4.4). STS has
-no labels; its anchors come from the whole cell.
+items each, because V-measure is nearly 1 for every model otherwise (`method.md` 3.10, 4.4). Where
+items have gold scores instead of labels, anchors come from the whole cell.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit
 from mteblite.selections.anchor import anchors, outcome_vectors
 from mteblite.selections.selector import Selected, pool_weights
-from mteblite.selections.stratified import label_quotas
+from mteblite.selections.stratified import by_label, label_quotas
 
 
 def select_anchorset(
@@ -26,8 +26,7 @@ def select_anchorset(
     vectors, mass = outcome_vectors(evidence.outcomes), pool_weights(evidence)
     chosen: list[np.ndarray] = []
     weights: list[np.ndarray] = []
-    by_label = evidence.task_type in {"PairClassification", "Clustering"}
-    for group, count, share in label_quotas(evidence, k, rng, by_label=by_label):
+    for group, count, share in label_quotas(evidence, k, rng, by_label=by_label(evidence)):
         if count >= len(group):
             places, weight = np.arange(len(group)), mass[group] / mass[group].sum()
         else:

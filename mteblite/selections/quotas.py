@@ -12,9 +12,7 @@ import numpy as np
 
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.selections.selector import Selected, pool_weights
-from mteblite.selections.stratified import cell_quotas, label_quotas
-
-LABELLED = frozenset({"PairClassification", "Clustering"})
+from mteblite.selections.stratified import by_label, cell_quotas, label_quotas
 
 Choose = Callable[[np.ndarray, int], Selected]
 """(positions of a stratum, items to take of it, fewer than it holds) -> places within the stratum
@@ -51,7 +49,7 @@ def _strata(
 ) -> list[tuple[np.ndarray, int, float]]:
     """(positions, items to take, pool mass they stand for) of every stratum."""
     if evidence.kind != "per_item":
-        return label_quotas(evidence, k, rng, by_label=evidence.task_type in LABELLED)
+        return label_quotas(evidence, k, rng, by_label=by_label(evidence))
     mass = pool_weights(evidence)
     quotas = cell_quotas(evidence, k, rng)
     return [(members, count, float(mass[members].sum())) for members, count in quotas]

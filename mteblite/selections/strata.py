@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from mteblite.item_parameters.evidence import TaskEvidence
+from mteblite.task_types.registry import find_type
 
 GOLD_BINS = 5
 DECIMALS = 6
@@ -19,15 +20,21 @@ def cells(items: pd.DataFrame) -> np.ndarray:
 
 
 def label_strata(evidence: TaskEvidence) -> np.ndarray:
-    """Return codes (n_items,): 5 equal-width gold bins for STS, else the pool's strata."""
+    """Return codes (n_items,): 5 equal-width bins of gold scores, else the pool's strata."""
     items = evidence.items
     gold = items["gold"].to_numpy(dtype=float)
-    if evidence.task_type == "STS" and np.isfinite(gold).all():
+    if strata_of(evidence) == "gold" and np.isfinite(gold).all():
         low, high = gold.min(), gold.max()
         width = (high - low) or 1.0
         place = np.floor((gold - low) / width * GOLD_BINS + 1e-9).astype(int)
         return codes(pd.Series(np.minimum(place, GOLD_BINS - 1)))
     return codes(items["stratum"].astype(object).where(items["stratum"].notna(), ""))
+
+
+def strata_of(evidence: TaskEvidence) -> str | None:
+    """Return what the strata of a set metric are, see `SetMetric`; None for other tasks."""
+    set_metric = find_type(evidence.task_type).set_metric
+    return None if set_metric is None else set_metric.strata
 
 
 def codes(values: pd.Series) -> np.ndarray:

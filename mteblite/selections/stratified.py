@@ -15,7 +15,7 @@ from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit
 from mteblite.selections.allocation import affordable, allocate
 from mteblite.selections.selector import Selected, pool_weights
-from mteblite.selections.strata import cells, difficulty_cells, label_strata
+from mteblite.selections.strata import cells, difficulty_cells, label_strata, strata_of
 
 
 def select_stratified(
@@ -72,7 +72,7 @@ def label_quotas(
     found: list[tuple[np.ndarray, int, float]] = []
     for members, quota in cell_quotas(evidence, k, rng):
         groups = [members[labels[members] == label] for label in np.unique(labels[members])]
-        if evidence.task_type == "Clustering":
+        if strata_of(evidence) == "few_labels":
             groups = _few(groups, affordable(len(groups), quota), quota, rng)
         sizes = np.array([len(group) for group in groups])
         masses = np.array([mass[group].sum() for group in groups])
@@ -84,6 +84,11 @@ def label_quotas(
             if count > 0
         ]
     return found
+
+
+def by_label(evidence: TaskEvidence) -> bool:
+    """Say whether the labels of a task are strata of their own for anchors."""
+    return strata_of(evidence) in ("labels", "few_labels")
 
 
 def cell_quotas(

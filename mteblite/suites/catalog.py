@@ -13,7 +13,7 @@ from mteblite.suites.pool_settings import PoolSettings
 from mteblite.suites.resolution import FrozenTask, LeftOut, Resolution
 from mteblite.suites.suite_file import SuiteFile, SuiteFileError, SuiteTask
 from mteblite.suites.suite_model import SuiteModel
-from mteblite.suites.task_description import TaskDescription, task_kind
+from mteblite.suites.task_description import TaskDescription
 
 
 @dataclass(frozen=True)
@@ -242,31 +242,6 @@ def _entry(
         frozen_with=frozen.mteb_version if frozen else "",
         part_of=frozen.part_of if frozen else "",
     )
-
-
-def suite_task_row(suite: Suite, entry: TaskEntry) -> dict[str, Any]:
-    """Return the row of `suites.suite_tasks` for a resolved task."""
-    description = entry.description
-    if description is None:
-        raise ValueError(f"{entry.suite_task} is not resolved yet")
-    kind = task_kind(description.task_type)
-    methods = suite.file.per_item if kind == "per_item" else suite.file.set_metric
-    return {
-        "task": entry.task,
-        "task_type": description.task_type,
-        "main_metric": description.main_metric,
-        "split": ",".join(description.splits),
-        "hf_subsets": list(description.hf_subsets),
-        "k": entry.k,
-        "estimator": methods.estimator,
-        "kind": kind,
-        "selection": methods.selection,
-        "pool_task": entry.pool_task,
-        "dataset_revision": description.dataset_revision,
-        "mteb_version": entry.frozen_with,
-        "max_tokens": suite.file.max_tokens,
-        "part_of": entry.part_of,
-    }
 
 
 def _pool_digest(file: SuiteFile, request: SuiteTask, benchmark: str | None) -> str:

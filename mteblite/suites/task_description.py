@@ -4,25 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-TASK_TYPES = (
-    "Retrieval",
-    "Reranking",
-    "Classification",
-    "PairClassification",
-    "STS",
-    "Clustering",
-    "Summarization",
-    "BitextMining",
-)
-
-SET_METRIC_TYPES = frozenset({"STS", "PairClassification", "Clustering"})
-"""Types whose score is a statistic of a set of items, not the mean of item outcomes."""
-
-
-def task_kind(task_type: str) -> str:
-    """Return `set_metric` or `per_item` for a task type."""
-    return "set_metric" if task_type in SET_METRIC_TYPES else "per_item"
-
 
 @dataclass(frozen=True)
 class TaskDescription:
@@ -30,7 +11,7 @@ class TaskDescription:
 
     Attributes:
         task: mteb's task name, or the user's own.
-        task_type: mteb's type, e.g. `STS`; may be one that mteblite does not support.
+        task_type: mteb's type; may be one that mteblite does not support.
         main_metric: name of the main score, e.g. `ndcg_at_10`, `cosine_spearman`.
         splits: evaluation splits, in mteb's order; the task score is the mean over cells.
         hf_subsets: subsets, in mteb's order.

@@ -1,24 +1,11 @@
-"""Draw the pool of a task: one module per task type does it; this one picks the module."""
+"""Draw the pool of a task, as its type does it."""
 
 from __future__ import annotations
 
-import importlib
-
-from mteblite.pools.metric_names import check_metrics
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
 from mteblite.suites.pool_settings import PoolSettings
-
-MODULES = {
-    "Retrieval": "retrieval.pool",
-    "Reranking": "retrieval.reranking_pool",
-    "Classification": "classification.pool",
-    "PairClassification": "pair_classification.pool",
-    "STS": "sts.pool",
-    "Clustering": "clustering.pool",
-    "Summarization": "summarization.pool",
-    "BitextMining": "bitext_mining.pool",
-}
+from mteblite.task_types.registry import find_type, type_names
 
 
 def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
@@ -28,7 +15,7 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
 
     Args:
         data: the loaded task; which keys and columns each type needs is said at the head of
-            `pools/<type>.py`.
+            `task_types/<type>/pool.py`.
         settings: caps and seed.
 
     Raises:
@@ -36,17 +23,16 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
             missing text, a single label ...), or its type lacks a metric asked for; names task,
             row and column.
     """
-    name, task_type = data.description.task, data.description.task_type
-    if task_type not in MODULES:
+    about = data.description
+    if about.task_type not in type_names():
         raise ValueError(
-            f"{name} is a {task_type} task, which mteblite cannot reduce; supported types: "
-            f"{', '.join(MODULES)}"
+            f"{about.task} is a {about.task_type} task, which mteblite cannot reduce; supported "
+            f"types: {', '.join(type_names())}"
         )
     if not data.cells:
         raise ValueError(
-            f"{name}: loaded without any (split, subset); check its splits and subsets"
+            f"{about.task}: loaded without any (split, subset); check its splits and subsets"
         )
-    check_metrics(name, task_type, [data.description.main_metric, *data.description.metrics])
-    module = importlib.import_module(f"mteblite.task_types.{MODULES[task_type]}")
-    pool: Pool = module.draw_pool(data, settings)
-    return pool
+    task_type = find_type(about.task_type)
+    task_type.check_metrics(about.task, [about.main_metric, *about.metrics])
+    return task_type.draw_pool(data, settings)

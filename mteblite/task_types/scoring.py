@@ -1,29 +1,15 @@
-"""Score one model on one pool: the item outcomes, the pool score, and what set metrics need.
-
-One module per task type does the work; this one picks it by the pool's type.
-"""
+"""Score one model on one pool: the item outcomes, the pool score, and what set metrics need."""
 
 from __future__ import annotations
-
-import importlib
-from types import ModuleType
 
 import numpy as np
 import pandas as pd
 
 from mteblite.outcomes.pool_score import PoolScore
 from mteblite.pools.pool import Pool
-
-MODULES = {
-    "Retrieval": "retrieval",
-    "Reranking": "retrieval",
-    "Classification": "classification",
-    "PairClassification": "pair_classification",
-    "STS": "sts",
-    "Clustering": "clustering",
-    "Summarization": "summarization",
-    "BitextMining": "bitext_mining",
-}
+from mteblite.task_types import registry
+from mteblite.task_types.registry import find_type
+from mteblite.task_types.task_type import SetMetric
 
 
 def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:
@@ -36,7 +22,8 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
             `manhattan`.
 
     Raises:
-        ValueError: the vectors do not fit the pool's texts, or are not finite.
+        ValueError: the vectors do not fit the pool's texts, or are not finite, or the type lacks
+            a metric asked for.
     """
     if vectors.ndim != 2 or len(vectors) != len(pool.texts):
         raise ValueError(
@@ -45,13 +32,14 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
         )
     if not np.isfinite(vectors).all():
         raise ValueError(f"{pool.meta['task']}: vectors hold NaN or infinite values")
-    scored: PoolScore = _module(pool.task_type).score_pool(pool, vectors, similarity=similarity)
-    return scored
+    task_type = find_type(pool.task_type)
+    task_type.check_metrics(str(pool.meta["task"]), pool.metric_names)
+    return task_type.score_pool(pool, vectors, similarity=similarity)
 
 
 def observe(pool: Pool, vectors: np.ndarray) -> np.ndarray:
     """Return the (n_items, d) observations of a set-metric pool, without scoring it."""
-    return _module(pool.task_type).observe(pool, vectors)
+    return _set_metric(pool.task_type).observe(pool, vectors)
 
 
 def set_statistic(
@@ -60,7 +48,7 @@ def set_statistic(
     """Return the official statistic of a set-metric type on a few items.
 
     Args:
-        task_type: `STS`, `PairClassification` or `Clustering`.
+        task_type: a type with a set metric.
         observations: (k, d) rows of the chosen items.
         items: their rows of `pool.items` (hf_subset, split, stratum, gold).
         weights: (k,) selection weights, positive, summing to 1.
@@ -69,12 +57,45 @@ def set_statistic(
         The statistic, a mean over the cells present; NaN where it is undefined
         (e.g. average precision without a positive).
     """
-    return _module(task_type).set_statistic(observations, items, weights)
+    return _set_metric(task_type).statistic(observations, items, weights)
 
 
-def _module(task_type: str) -> ModuleType:
-    if task_type not in MODULES:
+def surrogate_statistic(
+    task_type: str, observations: np.ndarray, items: pd.DataFrame, weights: np.ndarray
+) -> float:
+    """Return the surrogate of a set metric on a few items; arguments as in `set_statistic`.
+
+    Average precision, Spearman and V-measure of 20 items are nearly noise. A surrogate measures
+    the same quality with less variance; calibration maps it to the official statistic.
+
+    Returns:
+        The mean over cells; NaN where a cell has one class, constant values, or a label per
+        document.
+    """
+    return _set_metric(task_type).surrogate(observations, items, weights)
+
+
+def check_selection(task_type: str, items: pd.DataFrame) -> None:
+    """Refuse a selection on which a set metric says nothing about any model.
+
+    Args:
+        task_type: any type.
+        items: (k rows) of the selected items.
+
+    Raises:
+        ValueError: says what is wrong with the selection.
+    """
+    set_metric = find_type(task_type).set_metric
+    if set_metric is not None:
+        set_metric.check_selection(items)
+
+
+def _set_metric(task_type: str) -> SetMetric:
+    found = find_type(task_type).set_metric
+    if found is None:
+        having = ", ".join(t.name for t in registry.TASK_TYPES if t.set_metric is not None)
         raise ValueError(
-            f"task type {task_type!r} has no outcomes; supported: {', '.join(MODULES)}"
+            f"task type {task_type!r} has no set statistic, because its score is the mean of item "
+            f"outcomes; types that have one: {having}"
         )
-    return importlib.import_module(f"mteblite.task_types.{MODULES[task_type]}.outcomes")
+    return found

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mteblite.pools.metric_names import check_metrics
 from mteblite.pools.task_data import TaskData
 from mteblite.suites.resolution import FrozenTask, LeftOut, Resolution
-from mteblite.suites.task_description import TASK_TYPES, TaskDescription
+from mteblite.suites.task_description import TaskDescription
+from mteblite.task_types.registry import find_type, type_names
 
 if TYPE_CHECKING:
     from mteb.abstasks.abstask import AbsTask
@@ -71,8 +71,8 @@ class MtebTasks:
             return own_tasks.describe_own(task, task_type, Path(path), splits, hf_subsets, metrics)
         found = task_lookup.find_task(task, benchmark)
         described = task_lookup.description_of(found, source=task_lookup.source_of(task))
-        if metrics and described.task_type in TASK_TYPES:
-            check_metrics(task, described.task_type, metrics)
+        if metrics and described.task_type in type_names():
+            find_type(described.task_type).check_metrics(task, metrics)
         return replace(
             described,
             splits=task_lookup.choose(
@@ -154,10 +154,10 @@ class MtebTasks:
         """
         from mteblite.tasks.task_downloads import load_with_retries
 
-        if description.task_type not in TASK_TYPES:
+        if description.task_type not in type_names():
             raise ValueError(
                 f"{description.task}: task type {description.task_type!r} is not supported; "
-                f"supported types: {', '.join(TASK_TYPES)}. Leave the task out of the suite"
+                f"supported types: {', '.join(type_names())}. Leave the task out of the suite"
             )
         modalities = list(self.task(description).metadata.modalities)
         if modalities != ["text"]:

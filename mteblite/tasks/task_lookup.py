@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from mteblite.sample.tasks.registry import SAMPLE_TASKS, sample_task
-from mteblite.suites.task_description import TASK_TYPES, TaskDescription
+from mteblite.suites.task_description import TaskDescription
+from mteblite.task_types.registry import type_names
 
 if TYPE_CHECKING:
     from mteb.abstasks.abstask import AbsTask
@@ -101,8 +102,8 @@ def benchmark_parts(name: str) -> dict[str, str]:
 def why_left_out(task: AbsTask) -> str:
     """Return why a benchmark's task cannot be reduced here, or "" if it can."""
     kind, modalities = task.metadata.type, list(task.metadata.modalities)
-    if kind not in TASK_TYPES:
-        return f"task type {kind} is not supported; supported are {', '.join(TASK_TYPES)}"
+    if kind not in type_names():
+        return f"task type {kind} is not supported; supported are {', '.join(type_names())}"
     if modalities != ["text"]:
         return f"it has modalities {', '.join(modalities)}; only text is supported"
     if not task.metadata.is_public:

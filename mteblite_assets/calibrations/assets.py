@@ -10,7 +10,7 @@ from mteblite.calibrations.levels import CROSS_FITTED, JOINT
 from mteblite.calibrations.task_fit import fits_of
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.fitting import fit_from_tables
-from mteblite.suites.task_description import task_kind
+from mteblite.task_types.registry import task_kind
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from mteblite.calibrations.task_model import FittedTask
 
+from mteblite.calibrations.fitted_task import FittedTask
 from mteblite.lite_scores.comparison import Comparison, compare_observed
 from mteblite.lite_scores.joint_calibration import JointCalibration
 from mteblite.lite_scores.observing import observed_from_rows

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from mteblite.pools.workload import Workload, estimate_workload
 from mteblite.suites.catalog import Suite
+from mteblite.task_types.workload import Workload, estimate_workload
 from mteblite.tasks.descriptive_stats import task_statistics
 from mteblite_assets.cli.materializing import Report
 from mteblite_assets.cli.session import Session

@@ -6,9 +6,9 @@ from mteblite_assets.graph.declaration import Check
 
 # A task's score is the mean of its cells (split, subset). A cell's is the mean of the outcomes
 # that are defined: mteb skips documents whose summaries all have one human score. A cell without
-# any has no score, nor has the task. Of the metrics that are means over items, recall weighted by
-# support is the accuracy; F1, precision, average precision and areas are none. The weights of a
-# cell are equal for these types. mteb rounds scores of search to 5 decimals, hence the tolerance.
+# any has no score, nor has the task. `mean_is_score` says for which types and metrics this holds;
+# the weights of a cell are equal for them. mteb rounds scores of search to 5 decimals, hence the
+# tolerance.
 _MEAN_IS_NOT_THE_SCORE = """
 WITH cells AS (
     SELECT o.pool_task, o.model, i.split, i.hf_subset,
@@ -18,14 +18,7 @@ WITH cells AS (
     FROM outcomes.shared_item_outcomes o
     JOIN pools.shared_pool_items i USING (pool_task, item_id)
     JOIN outcomes.shared_pool_scores s USING (pool_task, model)
-    JOIN suites.resolved_tasks t USING (pool_task)
-    WHERE CASE t.task_type
-        WHEN 'Summarization' THEN true
-        WHEN 'Classification' THEN t.main_metric IN ('accuracy', 'recall_weighted')
-        WHEN 'BitextMining' THEN t.main_metric IN ('accuracy', 'recall')
-        WHEN 'Retrieval' THEN NOT regexp_matches(t.main_metric, '^auprc|nauc_')
-        WHEN 'Reranking' THEN NOT regexp_matches(t.main_metric, '^auprc|nauc_')
-        ELSE false END
+    SEMI JOIN (SELECT pool_task FROM suites.suite_tasks WHERE mean_is_score) USING (pool_task)
     GROUP BY o.pool_task, o.model, i.split, i.hf_subset
 )
 SELECT pool_task, model, avg(mean_outcome) AS mean_outcome, any_value(pool_score) AS pool_score
@@ -37,11 +30,13 @@ HAVING abs(avg(mean_outcome) - any_value(pool_score)) > 2e-5
 CHECKS = [
     Check(
         "outcomes_finite_and_in_range",
-        "Outcomes are finite and in [0, 1]; in [-1, 1] for Summarization.",
+        "Outcomes are finite, at most 1 and at least the lowest that their type allows.",
         "SELECT o.pool_task, o.model, o.item_id, o.outcome "
-        "FROM outcomes.shared_item_outcomes o JOIN suites.resolved_tasks t USING (pool_task) "
+        "FROM outcomes.shared_item_outcomes o "
+        "JOIN (SELECT DISTINCT pool_task, lowest_outcome FROM suites.suite_tasks) t "
+        "USING (pool_task) "
         "WHERE o.outcome IS NOT NULL AND (NOT isfinite(o.outcome) OR o.outcome > 1 + 1e-9 "
-        "OR o.outcome < CASE t.task_type WHEN 'Summarization' THEN -1 ELSE 0 END - 1e-9)",
+        "OR o.outcome < t.lowest_outcome - 1e-9)",
     ),
     Check(
         "one_outcome_per_item",

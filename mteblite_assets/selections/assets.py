@@ -10,7 +10,7 @@ from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import fit_from_tables
 from mteblite.selections.sharing import Sharing
 from mteblite.selections.token_budget import choose
-from mteblite.suites.task_description import task_kind
+from mteblite.task_types.registry import task_kind
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work

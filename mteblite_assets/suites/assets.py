@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from mteblite.suites.catalog import Suite, suite_task_row
+from mteblite.suites.catalog import Suite, TaskEntry
 from mteblite.suites.resolution import description_to_json
-from mteblite.suites.task_description import TASK_TYPES
+from mteblite.task_types.registry import TYPE_FACTS, task_kind, type_facts, type_names
 from mteblite_assets.graph.content import content_version
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
@@ -44,7 +44,7 @@ def _suite_settings(context: SettingsContext) -> Any:
     checks=[
         Check(
             "task_types_supported",
-            "Every task of every suite has one of the eight types that mteblite scores.",
+            "Every task of every suite has a type that mteblite scores.",
             "SELECT suite, task, task_type FROM suites.suite_tasks WHERE NOT supported",
         ),
         Check(
@@ -58,20 +58,22 @@ def _suite_settings(context: SettingsContext) -> Any:
 def suite_tasks(work: Work) -> Produced:
     """One row per (suite, task): type, main metric, split, subsets, K, selection and estimator.
 
+    Facts of a type that SQL asks for are columns: its lowest score and outcome, and whether the
+    mean outcome is the score.
+
     Task lists, splits and subsets come from mteb's benchmark or task objects (or the user's
     files) and are frozen with mteb's version; how an installed mteb of another version differs
     stands in `suites.mteb_differences`, what of a benchmark cannot take part, and why, in
     `suites.left_out_tasks`.
     """
     suite = work.bench.resolve(work.suite)
-    rows = pd.DataFrame([suite_task_row(suite, entry) for entry in suite.tasks])
-    rows["supported"] = rows["task_type"].isin(TASK_TYPES)
+    rows = pd.DataFrame([_task_row(suite, entry) for entry in suite.tasks])
     types = rows["task_type"].value_counts()
     # New data of one task are that task's affair (`resolved_tasks`), not all tasks' of the suite;
     # a method is the affair of the stages that use it, which have it among their settings. Nor
     # does the version of the mteb that was asked count, where it gave the same answer.
     methods = ["k", "selection", "estimator"]
-    content = rows.drop(columns=["dataset_revision", "mteb_version", *methods])
+    content = rows.drop(columns=["dataset_revision", "mteb_version", *methods, *TYPE_FACTS])
     differing = _differences(work, suite)
     return Produced(
         {
@@ -88,6 +90,32 @@ def suite_tasks(work: Work) -> Produced:
         },
         version=content_version({"suites.suite_tasks": content}),
     )
+
+
+def _task_row(suite: Suite, entry: TaskEntry) -> dict[str, Any]:
+    description = entry.description
+    if description is None:
+        raise ValueError(f"{entry.suite_task} is not resolved yet")
+    kind = task_kind(description.task_type)
+    methods = suite.file.per_item if kind == "per_item" else suite.file.set_metric
+    return {
+        "task": entry.task,
+        "task_type": description.task_type,
+        "main_metric": description.main_metric,
+        "split": ",".join(description.splits),
+        "hf_subsets": list(description.hf_subsets),
+        "k": entry.k,
+        "estimator": methods.estimator,
+        "kind": kind,
+        "selection": methods.selection,
+        "pool_task": entry.pool_task,
+        "dataset_revision": description.dataset_revision,
+        "mteb_version": entry.frozen_with,
+        "max_tokens": suite.file.max_tokens,
+        "part_of": entry.part_of,
+        "supported": description.task_type in type_names(),
+        **type_facts(description.task_type, description.main_metric),
+    }
 
 
 def _differences(work: Work, suite: Suite) -> pd.DataFrame:

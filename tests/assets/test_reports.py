@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from support import tiny_suite
 
+from mteblite.task_types.registry import type_facts
 from mteblite_assets.reports import PROJECT, dbt_environment, dbt_executable
 from mteblite_resources.home import Home
 from mteblite_resources.warehouse import Warehouse
@@ -60,7 +61,7 @@ def suite_rows(suite: str) -> dict[str, list[dict[str, Any]]]:
     """Rows of every stage table that the reports read."""
     tasks = [
         {"task": t, "task_type": kind, "main_metric": "m", "k": 5, "kind": "per_item",
-         "pool_task": f"{t}/{suite}"}
+         "pool_task": f"{t}/{suite}", **type_facts(kind, "m")}
         for t, kind in TYPES.items()
     ]  # fmt: skip
     models = [{"model": m, "family": f, "role": "reference"} for m, f in REFERENCES.items()]

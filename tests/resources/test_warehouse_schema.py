@@ -41,6 +41,11 @@ def test_new_tables_and_columns_come_and_rows_stay(tmp_path: Path) -> None:
         connection.execute(
             "INSERT INTO validation.validation_metrics VALUES ('s', 'p', 'v', 'macro', 'mae', 1, 3)"
         )
+        connection.execute(
+            "INSERT INTO suites.suite_tasks (suite, task, task_type, main_metric) VALUES "
+            "('s', 'A', 'STS', 'cosine_spearman'), ('s', 'B', 'Retrieval', 'ndcg_at_10'), "
+            "('s', 'C', 'Summarization', 'cosine_spearman'), ('s', 'D', 'Unknown', 'm')"
+        )
     assert gone in columns(old)
     assert columns(old) - {gone} < columns(tmp_path / "new.duckdb")
     warehouse = Warehouse(old, tmp_path / "snapshot.duckdb")
@@ -49,7 +54,12 @@ def test_new_tables_and_columns_come_and_rows_stay(tmp_path: Path) -> None:
             rows = connection.execute(
                 "SELECT value, lower FROM validation.validation_metrics"
             ).fetchall()
+            facts = connection.execute(
+                "SELECT lowest_score, lowest_outcome, mean_is_score FROM suites.suite_tasks "
+                "ORDER BY task"
+            ).fetchall()
         assert rows == [(1.0, None)]
+        assert facts == [(-1, 0, False), (0, 0, True), (-1, -1, True), (None, None, None)]
     assert columns(old) == columns(tmp_path / "new.duckdb")
     warehouse.publish()
     assert len(warehouse.query("SELECT * FROM suites.suite_models")) == 0

@@ -11,8 +11,8 @@ from mteblite.pools.task_data import TaskData
 from mteblite.releases.released_task import ReleasedTask, release_task
 from mteblite.releases.suite_release import SuiteRelease
 from mteblite.seeds import generator
-from mteblite.suites.task_description import task_kind
 from mteblite.task_types.drawing import draw_pool
+from mteblite.task_types.registry import task_kind
 from support.pool_tasks import CAPS, TYPES, task
 
 K = 7

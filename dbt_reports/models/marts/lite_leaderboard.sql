@@ -30,8 +30,7 @@ tasks as (
     select
         p.suite, p.model, p.task, p.prediction, t.task_type, p.predicted, f.main_score,
         coalesce(f.is_self_reported, false) as is_self_reported,
-        -- correlations may be negative, no other score can
-        case when t.task_type in ('STS', 'Summarization') then -1 else 0 end as lowest,
+        t.lowest_score as lowest,
         -- the parts of an aggregate count as one task together
         1.0 / count(*) over (partition by p.suite, p.model, p.prediction, t.counts_as) as share
     from task_predictions as p

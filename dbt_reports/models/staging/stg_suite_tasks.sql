@@ -7,5 +7,6 @@ select
     k,
     selection,
     estimator,
-    kind
+    kind,
+    lowest_score
 from {{ source('suites', 'suite_tasks') }}

@@ -12,8 +12,9 @@ import pandas as pd
 from mteblite.outcomes.cells import align, cells_of, mean_of_cells
 from mteblite.outcomes.pool_score import PoolScore
 from mteblite.outcomes.similarity import blocks, paired, prepare
-from mteblite.pools.metric_names import check_metrics
 from mteblite.pools.pool import Pool
+
+METRICS = ("f1", "accuracy", "precision", "recall")
 
 
 def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:
@@ -23,12 +24,8 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
         pool: the pool.
         vectors: (n_texts, dim).
         similarity: the model's own, by which mteb searches.
-
-    Raises:
-        ValueError: a metric is none of this type's.
     """
-    names = list(dict.fromkeys([str(pool.meta["main_metric"]), *pool.meta.get("metrics", [])]))
-    check_metrics(str(pool.meta["task"]), pool.task_type, names)
+    names = pool.metric_names
     pairs = align(pool.frames["pairs"], pool.items)
     gold = pairs["target_index"].to_numpy()
     outcomes = np.empty(len(pairs))

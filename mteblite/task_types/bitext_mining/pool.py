@@ -27,6 +27,7 @@ from mteblite.pools.items import Cell, check_texts, content_ids, draw, item_ids,
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
 from mteblite.suites.pool_settings import PoolSettings
+from mteblite.task_types.task_type import Frames
 
 
 def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
@@ -66,6 +67,15 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
     meta = {"n_available": sum(len(sources) for sources, _, _ in cells.values())}
     frames = {"pairs": pairs, "distractors": distractors}
     return assemble(data, settings, texts, items, frames, meta)
+
+
+def identify(frames: Frames, metric: str) -> tuple[list[int], list[str]]:
+    """Return the rows of `pairs` and what identifies the item in each."""
+    pairs, targets, gold = frames["pairs"], frames.get("targets"), frames.get("gold")
+    sources = pairs["sentence1"].tolist()
+    targets = pairs["sentence2"].tolist() if targets is None else list(targets)
+    golden = targets if gold is None else [targets[int(j)] for _, j in gold][: len(sources)]
+    return list(range(len(sources))), content_ids([sources, golden])
 
 
 def _distractor_frame(

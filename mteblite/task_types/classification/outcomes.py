@@ -15,8 +15,19 @@ import pandas as pd
 
 from mteblite.outcomes.cells import align, cells_of, mean_of_cells
 from mteblite.outcomes.pool_score import PoolScore
-from mteblite.pools.metric_names import check_metrics
 from mteblite.pools.pool import Pool
+
+METRICS = (
+    "accuracy",
+    "f1",
+    "f1_weighted",
+    "precision",
+    "precision_weighted",
+    "recall",
+    "recall_weighted",
+    "ap",
+    "ap_weighted",
+)
 
 
 def score_pool(
@@ -31,12 +42,8 @@ def score_pool(
         pool: the pool.
         vectors: (n_texts, dim).
         similarity: not used by this type.
-
-    Raises:
-        ValueError: a metric is none of this type's.
     """
-    names = list(dict.fromkeys([str(pool.meta["main_metric"]), *pool.meta.get("metrics", [])]))
-    check_metrics(str(pool.meta["task"]), pool.task_type, names)
+    names = pool.metric_names
     test = align(pool.frames["test"], pool.items)
     codes = test["code"].to_numpy()
     outcomes = np.empty(len(test))

@@ -30,6 +30,7 @@ from mteblite.pools.items import (
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
 from mteblite.suites.pool_settings import PoolSettings
+from mteblite.task_types.task_type import Frames
 
 
 def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
@@ -65,6 +66,13 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
     n_available = sum(len(frames["test"]) for frames in data.cells.values())
     frames_of_pool = {"test": tests, "train": trains}
     return assemble(data, settings, texts, items, frames_of_pool, {"n_available": n_available})
+
+
+def identify(frames: Frames, metric: str) -> tuple[list[int], list[str]]:
+    """Return the rows of `test` and what identifies the item in each."""
+    test = frames["test"]
+    labels = [plain(label) for label in test["label"].tolist()]
+    return list(range(len(test))), content_ids([test["text"].tolist(), labels])
 
 
 def label_codes(

@@ -18,17 +18,12 @@ import pandas as pd
 from mteblite.kmeans import distinct_rows, kmeans
 from mteblite.outcomes.cells import cells_of, facts_of, mean_of_cells
 from mteblite.outcomes.pool_score import PoolScore
-from mteblite.pools.metric_names import check_metrics
 from mteblite.pools.pool import Pool
 from mteblite.seeds import stable_seed
-from mteblite.task_types.clustering.pool import (
-    LEVEL_SEPARATOR,
-    bootstrap_rows,
-    cell_key,
-    fresh_rng,
-    take_sample,
-)
+from mteblite.task_types.clustering.pool import bootstrap_rows, cell_key, fresh_rng, take_sample
+from mteblite.task_types.hidden_labels import LEVEL_SEPARATOR
 
+METRICS = ("v_measure", "v_measure_std", "ami", "ami_std")
 SPREAD = "_std"
 MISSING_LEVEL = -1
 """mteb's mark for a document that lacks a level; such documents are left out of it."""
@@ -41,12 +36,8 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
         pool: the pool.
         vectors: (n_texts, dim).
         similarity: not used by this type.
-
-    Raises:
-        ValueError: a metric is none of this type's.
     """
-    names = list(dict.fromkeys([str(pool.meta["main_metric"]), *pool.meta.get("metrics", [])]))
-    check_metrics(str(pool.meta["task"]), pool.task_type, names)
+    names = pool.metric_names
     observations = observe(pool, vectors)
     outcomes = np.empty(len(pool.items))
     for rows in cells_of(pool.items):

@@ -40,9 +40,8 @@ from mteblite.pools.items import (
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
 from mteblite.suites.pool_settings import PoolSettings
-
-LEVEL_SEPARATOR = " > "
-"""Joins the labels of a document into its stratum, coarsest level first."""
+from mteblite.task_types.hidden_labels import LEVEL_SEPARATOR
+from mteblite.task_types.task_type import Frames
 
 
 def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
@@ -82,6 +81,18 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
         "replay": _replay(data) if whole else None,
     }
     return assemble(data, settings, texts, items, {"documents": parts}, meta)
+
+
+def identify(frames: Frames, metric: str) -> tuple[list[int], list[str]]:
+    """Return the rows of `documents` that mteb embeds and what identifies the item in each."""
+    documents, sampled = frames["documents"], frames.get("sampled")
+    rows = list(range(len(documents))) if sampled is None else [int(row) for row in sampled]
+    chosen = documents.iloc[rows]
+    labels = []
+    for value in map(plain, chosen["labels"].tolist()):
+        levels = value if isinstance(value, list) else [value]
+        labels.append(json.dumps(levels, ensure_ascii=False))
+    return rows, content_ids([chosen["text"].tolist(), labels])
 
 
 def level_names(labels: str) -> list[str]:

@@ -11,15 +11,16 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from mteblite.outcomes.areas import precision_recall_area
+from mteblite.outcomes.areas import AREAS, precision_recall_area, weighted_auc
 from mteblite.outcomes.cells import align, cells_of, facts_of, gold_of, mean_of_cells
 from mteblite.outcomes.pool_score import PoolScore
 from mteblite.outcomes.similarity import paired, prepare
-from mteblite.pools.metric_names import AREAS, PAIR_SIMILARITIES, check_metrics
 from mteblite.pools.pool import Pool
 
-SIMILARITIES = PAIR_SIMILARITIES
+SIMILARITIES = ("similarity", "cosine", "manhattan", "euclidean", "dot")
 """Columns of the observations, each oriented so that more is more similar."""
+MEASURES = ("ap", "accuracy", "f1", "precision", "recall")
+METRICS = (*(f"{s}_{m}" for s in ("max", *SIMILARITIES) for m in MEASURES), *AREAS)
 
 
 def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:
@@ -29,12 +30,8 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
         pool: the pool.
         vectors: (n_texts, dim).
         similarity: the model's own, behind the metrics `similarity_...`.
-
-    Raises:
-        ValueError: a metric is none of this type's.
     """
-    names = list(dict.fromkeys([str(pool.meta["main_metric"]), *pool.meta.get("metrics", [])]))
-    check_metrics(str(pool.meta["task"]), pool.task_type, names)
+    names = pool.metric_names
     observations = observe(pool, vectors)
     labels = pool.items["gold"].to_numpy(dtype=int)
     weights = pool.items["pool_weight"].to_numpy(dtype=float)
@@ -95,6 +92,20 @@ def set_statistic(observations: np.ndarray, items: pd.DataFrame, weights: np.nda
     labels = gold_of(items).astype(int)
     return mean_of_cells(
         [_metric("max_ap", observations[r], labels[r], weights[r]) for r in cells_of(items)]
+    )
+
+
+def surrogate(observations: np.ndarray, items: pd.DataFrame, weights: np.ndarray) -> float:
+    """Return the share of (positive, negative) pairs that cosine orders rightly; ties count half.
+
+    The weighted area under the ROC curve, a mean over cells; NaN where a cell has one label only.
+    Arguments as in `set_statistic`.
+    """
+    values, weights = np.asarray(observations, dtype=float), np.asarray(weights, dtype=float)
+    cosine = values[:, min(SIMILARITIES.index("cosine"), values.shape[1] - 1)]
+    positive = gold_of(items) > 0.5
+    return mean_of_cells(
+        [weighted_auc(cosine[r], positive[r], weights[r]) for r in cells_of(items)]
     )
 
 

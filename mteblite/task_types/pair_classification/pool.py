@@ -28,6 +28,7 @@ from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
 from mteblite.suites.pool_settings import PoolSettings
 from mteblite.task_types.sts.pool import pair_frame
+from mteblite.task_types.task_type import Frames
 
 
 def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
@@ -56,6 +57,14 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
     n_available = sum(len(frames["pairs"]) for frames in data.cells.values())
     meta = {"n_available": n_available, "label_prior": prior}
     return assemble(data, settings, texts, items, {"pairs": pairs}, meta)
+
+
+def identify(frames: Frames, metric: str) -> tuple[list[int], list[str]]:
+    """Return the rows of `pairs` and what identifies the item in each."""
+    pairs = frames["pairs"]
+    labels = [int(label) for label in pairs["label"]]
+    columns = [pairs["text1"].tolist(), pairs["text2"].tolist(), labels]
+    return list(range(len(pairs))), content_ids(columns)
 
 
 def prior_shares(population: np.ndarray, sample: np.ndarray) -> np.ndarray:

@@ -1,1 +1,1 @@
-"""Pools and outcomes of Retrieval and Reranking tasks."""
+"""Pools and outcomes of Retrieval tasks; Reranking shares most of it."""

@@ -1,4 +1,4 @@
-"""Outcomes of Retrieval and Reranking: the main metric of one query (`retrieval_metrics`)."""
+"""Outcomes of Retrieval and Reranking: the main metric of one query (`metrics`)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ import pandas as pd
 
 from mteblite.outcomes.cells import cells_of, mean_of_cells
 from mteblite.outcomes.pool_score import PoolScore
-from mteblite.outcomes.retrieval_metrics import (
+from mteblite.outcomes.similarity import blocks, paired, prepare
+from mteblite.pools.pool import Pool
+from mteblite.task_types.retrieval.metrics import (
     TOP_K,
     Ranking,
     cell_score,
     depth_of,
     query_values,
 )
-from mteblite.outcomes.similarity import blocks, paired, prepare
-from mteblite.pools.metric_names import check_metrics
-from mteblite.pools.pool import Pool
 
 
 def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:
@@ -28,13 +27,9 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
         pool: the pool.
         vectors: (n_texts, dim).
         similarity: the model's own, by which mteb searches.
-
-    Raises:
-        ValueError: a metric is none of those that search has.
     """
-    main = str(pool.meta["main_metric"])
-    names = list(dict.fromkeys([main, *map(str, pool.meta.get("metrics", []))]))
-    check_metrics(str(pool.meta["task"]), pool.task_type, names)
+    names = pool.metric_names
+    main = names[0]
     protocol = pool.meta["protocol"]
     # as in mteb, of whose best documents the query itself is dropped afterwards
     top_k = int(protocol.get("top_k", TOP_K)) - bool(protocol.get("ignore_identical_ids"))

@@ -40,12 +40,12 @@ from mteblite.pools.items import (
     item_ids,
     split_evenly,
 )
-from mteblite.pools.metric_names import SUBQUERIES
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
 from mteblite.pools.tokens import tokenize
 from mteblite.seeds import stable_seed
 from mteblite.suites.pool_settings import PoolSettings
+from mteblite.task_types.retrieval.metric_names import SUBQUERIES
 
 LEAST_RANDOM_DOCUMENTS = 200
 """Of a subset, in tasks with several (mteb_lite_method.md, section 1)."""

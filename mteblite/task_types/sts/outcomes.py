@@ -12,8 +12,13 @@ import pandas as pd
 
 from mteblite.outcomes.cells import align, cells_of, gold_of, mean_of_cells
 from mteblite.outcomes.pool_score import PoolScore
-from mteblite.pools.metric_names import check_metrics
 from mteblite.pools.pool import Pool
+
+METRICS = (
+    "spearman",
+    "pearson",
+    *(f"{s}_{c}" for s in ("cosine", "manhattan", "euclidean") for c in ("spearman", "pearson")),
+)
 
 
 def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:
@@ -25,12 +30,8 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
         pool: the pool.
         vectors: (n_texts, dim).
         similarity: the model's own, behind the metrics `spearman` and `pearson`.
-
-    Raises:
-        ValueError: a metric is none of this type's.
     """
-    names = list(dict.fromkeys([str(pool.meta["main_metric"]), *pool.meta.get("metrics", [])]))
-    check_metrics(str(pool.meta["task"]), pool.task_type, names)
+    names = pool.metric_names
     first, second = _sides(pool, vectors)
     cosine = _similarity("cosine", first, second)
     gold = pool.items["gold"].to_numpy(dtype=float)
@@ -83,6 +84,18 @@ def set_statistic(observations: np.ndarray, items: pd.DataFrame, weights: np.nda
     )
 
 
+def surrogate(observations: np.ndarray, items: pd.DataFrame, weights: np.ndarray) -> float:
+    """Return the weighted Pearson correlation of cosine and gold, a mean over cells.
+
+    Arguments and undefined values as in `set_statistic`.
+    """
+    gold, weights = gold_of(items), np.asarray(weights, dtype=float)
+    cosine = np.asarray(observations, dtype=float)[:, 0]
+    return mean_of_cells(
+        [_pearson(cosine[r], gold[r], weights[r] / weights[r].sum()) for r in cells_of(items)]
+    )
+
+
 def percentiles(values: np.ndarray) -> np.ndarray:
     """Return the mid-rank percentiles (rank - 1/2) / n in (0, 1) of an array."""
     return weighted_ranks(values, np.full(len(values), 1 / max(len(values), 1)))
@@ -98,8 +111,12 @@ def weighted_ranks(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def weighted_spearman(first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> float:
     """Return the weighted Pearson correlation of weighted mid-ranks; NaN if a side is constant."""
     w = weights / weights.sum()
-    a, b = weighted_ranks(first, w), weighted_ranks(second, w)
-    a, b = a - w @ a, b - w @ b
+    return _pearson(weighted_ranks(first, w), weighted_ranks(second, w), w)
+
+
+def _pearson(first: np.ndarray, second: np.ndarray, w: np.ndarray) -> float:
+    """Return the correlation under weights that sum to 1; NaN if a side is constant."""
+    a, b = first - w @ first, second - w @ second
     variance = (w @ a**2) * (w @ b**2)
     return float(w @ (a * b) / np.sqrt(variance)) if variance > 1e-24 else float("nan")
 

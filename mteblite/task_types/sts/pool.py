@@ -24,6 +24,7 @@ from mteblite.pools.items import (
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
 from mteblite.suites.pool_settings import PoolSettings
+from mteblite.task_types.task_type import Frames
 
 GOLD_BINS = 5
 
@@ -52,6 +53,14 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
         )
     n_available = sum(len(frames["pairs"]) for frames in data.cells.values())
     return assemble(data, settings, texts, items, {"pairs": pairs}, {"n_available": n_available})
+
+
+def identify(frames: Frames, metric: str) -> tuple[list[int], list[str]]:
+    """Return the rows of `pairs` and what identifies the item in each."""
+    pairs = frames["pairs"]
+    gold = [float(value) for value in pairs["gold"]]
+    columns = [pairs["text1"].tolist(), pairs["text2"].tolist(), gold]
+    return list(range(len(pairs))), content_ids(columns)
 
 
 def gold_bins(gold: np.ndarray) -> list[str]:

@@ -13,8 +13,16 @@ import pandas as pd
 from mteblite.outcomes.cells import cells_of, mean_of_cells
 from mteblite.outcomes.pool_score import PoolScore
 from mteblite.outcomes.similarity import blocks, prepare
-from mteblite.pools.metric_names import check_metrics
 from mteblite.pools.pool import Pool
+
+METRICS = (
+    "cosine_spearman",
+    "cosine_pearson",
+    "spearman",
+    "pearson",
+    "dot_spearman",
+    "dot_pearson",
+)
 
 
 def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:
@@ -24,12 +32,8 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
         pool: the pool.
         vectors: (n_texts, dim).
         similarity: the model's own, behind the metrics `spearman` and `pearson`.
-
-    Raises:
-        ValueError: a metric is none of this type's.
     """
-    names = list(dict.fromkeys([str(pool.meta["main_metric"]), *pool.meta.get("metrics", [])]))
-    check_metrics(str(pool.meta["task"]), pool.task_type, names)
+    names = pool.metric_names
     table = _correlations(pool, vectors, names, similarity)
     means = {
         name: mean_of_cells([_mean(table[name].to_numpy()[rows]) for rows in cells_of(pool.items)])

@@ -18,6 +18,7 @@ from mteblite.pools.items import check_numbers, content_ids, draw, item_ids, spl
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
 from mteblite.suites.pool_settings import PoolSettings
+from mteblite.task_types.task_type import Frames
 
 
 def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
@@ -51,6 +52,15 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
     n_available = sum(len(frames["documents"]) for frames in data.cells.values())
     frames_of_pool = {"human": humans, "machine": machines}
     return assemble(data, settings, texts, items, frames_of_pool, {"n_available": n_available})
+
+
+def identify(frames: Frames, metric: str) -> tuple[list[int], list[str]]:
+    """Return the rows of `documents` and what identifies the item in each."""
+    documents = frames["documents"]
+    names = ("human_summaries", "machine_summaries", "relevance")
+    lists = [[list(value) for value in documents[name]] for name in names]
+    texts = documents["text"].tolist() if "text" in documents else [""] * len(documents)
+    return list(range(len(documents))), content_ids([texts, *lists])
 
 
 def _check(

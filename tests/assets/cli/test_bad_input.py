@@ -65,7 +65,7 @@ def write(home: Path, text: str = "", **changes: Any) -> None:
         ({"tasks": []}, ("`tasks`", "`benchmark`")),
         ({"tasks": [{"task": "Mine", "type": "STS"}]}, ("`tasks.0`", "`path` and `type`")),
         ({"tasks": [{"task": "Mine", "type": "Regression", "path": "x"}]},
-         ("`tasks.0.type`", "'BitextMining'", "'Regression'")),
+         ("`tasks.0.type`", "BitextMining", "'Regression'")),
         ({"per_item": {"selection": "anchr"}},
          ("`per_item.selection`", "'anchr'", "did you mean `anchor`?", "fisher")),
         ({"per_item": {"estimator": "meen"}},

@@ -14,6 +14,7 @@ from support.pool_tasks import CAPS, MAKERS, summarization, task, vectors_of
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
 from mteblite.task_types.drawing import draw_pool
+from mteblite.task_types.registry import type_facts
 from mteblite.task_types.scoring import score_pool
 from mteblite_assets.outcomes.checks import CHECKS
 from mteblite_resources.warehouse import Warehouse, replace_partition
@@ -52,9 +53,9 @@ class Table:
         own = pd.DataFrame({"item_id": known, "outcome": self.outcomes})
         stats = pd.DataFrame([{"n_items": self.n_items}])
         score = pd.DataFrame([{"pool_score": self.pool_score, "n_items": self.n_items}])
-        about = {"task_type": self.pool.task_type, "main_metric": self.metric}
+        facts = type_facts(self.pool.task_type, self.metric)
         tables: list[tuple[str, dict[str, str], pd.DataFrame]] = [
-            ("suites.resolved_tasks", {"pool_task": "T"}, pd.DataFrame([about])),
+            ("suites.suite_tasks", {"suite": "s", "pool_task": "T"}, pd.DataFrame([facts])),
             ("pools.shared_pool_items", {"pool_task": "T"}, items),
             ("pools.shared_pool_stats", {"pool_task": "T"}, stats),
             ("outcomes.shared_item_outcomes", model, own),

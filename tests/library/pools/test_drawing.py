@@ -26,8 +26,9 @@ from mteblite.pools.pool import ITEM_COLUMNS, Pool
 from mteblite.pools.restriction import restrict
 from mteblite.pools.task_data import TaskData
 from mteblite.suites.pool_settings import PoolSettings
-from mteblite.suites.task_description import TaskDescription, task_kind
+from mteblite.suites.task_description import TaskDescription
 from mteblite.task_types.drawing import draw_pool
+from mteblite.task_types.registry import task_kind
 from mteblite.task_types.scoring import score_pool
 
 

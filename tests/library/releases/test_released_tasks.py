@@ -21,8 +21,9 @@ from mteblite.releases.released_task import (
 from mteblite.releases.released_tasks import restricted_task
 from mteblite.seeds import generator
 from mteblite.suites.pool_settings import PoolSettings
-from mteblite.suites.task_description import TaskDescription, task_kind
+from mteblite.suites.task_description import TaskDescription
 from mteblite.task_types.drawing import draw_pool
+from mteblite.task_types.registry import task_kind
 from mteblite.task_types.scoring import score_pool, set_statistic
 from mteblite.tasks.pinned_tasks import PinnedTasks
 

@@ -11,13 +11,11 @@ from support.releases import small_release
 
 from mteblite.releases.markdown import fractions, points, table
 from mteblite.releases.release_card import card
-from mteblite.releases.released_task import items_table, label_numbers
-from mteblite.releases.selection_sections import (
-    family_lines,
-    pool_rules,
-    validation_section,
-)
+from mteblite.releases.released_task import items_table
+from mteblite.releases.selection_sections import family_lines, validation_section
 from mteblite.releases.suite_release import SuiteRelease, task_folders
+from mteblite.task_types.hidden_labels import label_numbers
+from mteblite.task_types.pool_rules import pool_rules
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,9 @@ from mteblite.outcomes.areas import precision_recall_area
 from mteblite.outcomes.pool_score import PoolScore
 from mteblite.pools.corpus import Corpus
 from mteblite.pools.task_data import TaskData
-from mteblite.suites.task_description import TASK_TYPES, TaskDescription
+from mteblite.suites.task_description import TaskDescription
 from mteblite.task_types.drawing import draw_pool
+from mteblite.task_types.registry import find_type, type_names
 from mteblite.task_types.scoring import score_pool
 
 
@@ -170,9 +171,9 @@ def test_recipe_2_ndcg_is_at_most_1_and_the_oracle_has_1() -> None:
 def test_recipe_2_reranking_is_scored_by_average_precision() -> None:
     import mteb
 
-    from mteblite.tasks.own_tasks import MAIN_METRICS
-
-    assert MAIN_METRICS["Reranking"] == "map_at_1000"
+    own = find_type("Reranking").own_data
+    assert own is not None
+    assert own.main_metric == "map_at_1000"
     assert mteb.get_task("AskUbuntuDupQuestions").metadata.main_score == "map_at_1000"
     pool = draw_pool(task("Reranking"), WHOLE)
     item = pool.items["item_id"].iloc[0]
@@ -253,9 +254,9 @@ def test_recipe_3_average_precision_is_the_best_over_similarities() -> None:
     assert score.metrics["euclidean_ap"] < 0.9 < score.metrics["cosine_ap"]
 
 
-@pytest.mark.parametrize("kind", TASK_TYPES)
+@pytest.mark.parametrize("kind", type_names())
 def test_recipe_3_no_type_is_left_out(kind: str) -> None:
-    assert set(TASK_TYPES) == set(MAKERS)
+    assert set(type_names()) == set(MAKERS)
     pool = draw_pool(task(kind), WHOLE)
     score: Any = score_pool(pool, vectors_of(pool)).pool_score
     assert isinstance(score, float)

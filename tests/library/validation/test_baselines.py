@@ -14,7 +14,8 @@ from mteblite.calibrations.gaussian import condition
 from mteblite.calibrations.linear import fit_calibration
 from mteblite.calibrations.task_covariance import TaskCovariance
 from mteblite.calibrations.variant import Variant
-from mteblite.selections.item_costs import TEXTS_PER_ITEM, item_costs
+from mteblite.selections.item_costs import item_costs
+from mteblite.task_types.registry import find_type
 from mteblite.validation.cross_task import predict_from_others
 from mteblite.validation.same_token import rounded_budget, same_token_draws
 from mteblite.validation.variants import Baseline, parse_variant, suite_variants
@@ -109,7 +110,7 @@ def test_costs_that_do_not_fit_are_named():
         item_costs("STS", 3, np.array([1.0, 0.0, 2.0]))
     with pytest.raises(ValueError, match=r"got shape \(2,\)"):
         item_costs("STS", 3, np.ones(2))
-    with pytest.raises(ValueError, match="no texts per item are known for task type 'Image'"):
+    with pytest.raises(ValueError, match="task type 'Image' is not supported"):
         item_costs("Image", 3)
 
 
@@ -119,10 +120,10 @@ def test_text_counts_give_those_of_the_published_selections():
              "PairClassification": 3, "STS": 9}  # fmt: skip
     fixed = 13_900 + 10 * 1000
     for k, texts in ((20, 33_263), (100, 64_455)):
-        counted = sum(n * k * TEXTS_PER_ITEM[t] for t, n in tasks.items())
+        counted = sum(n * k * find_type(t).texts_per_item for t, n in tasks.items())
         # Two retrieval tasks hold 50 and 49 queries, summarization 100 documents.
-        counted += TEXTS_PER_ITEM["Retrieval"] * (min(k, 50) + min(k, 49))
-        counted += TEXTS_PER_ITEM["Summarization"] * k
+        counted += find_type("Retrieval").texts_per_item * (min(k, 50) + min(k, 49))
+        counted += find_type("Summarization").texts_per_item * k
         assert fixed + counted == pytest.approx(texts, rel=0.03)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mteblite.tasks.own_files import (
+from mteblite.task_types.own_files import (
     column,
     find_table,
     number,
@@ -15,41 +16,60 @@ from mteblite.tasks.own_files import (
     require_table,
     strings,
 )
-from mteblite.tasks.task_retrieval import MISSING_CANDIDATES
+from mteblite.task_types.retrieval.data import MISSING_CANDIDATES
+from mteblite.task_types.task_type import OwnData
 
 
-def retrieval(self: Any) -> dict[str, Any]:
+def own_search(main_metric: str, *, with_candidates: bool) -> OwnData:
+    """Return how a user's own corpus, queries and judgements become data of a task.
+
+    Args:
+        main_metric: see `OwnData`.
+        with_candidates: whether each query has documents of its own to rank: those that
+            `top_ranked` lists, else those judged.
+    """
+
+    def files(task: str, folder: Path, splits: Sequence[str]) -> list[Path]:
+        found = [require_table(task, folder, name) for name in ("corpus", "queries")]
+        found += [_qrels_file(task, folder, split) for split in splits]
+        ranked = find_table(folder, "top_ranked") if with_candidates else None
+        return found + ([] if ranked is None else [ranked])
+
+    def fill(self: Any) -> dict[str, Any]:
+        return {"default": _splits(self, with_candidates=with_candidates)}
+
+    return OwnData(main_metric, "AbsTaskRetrieval", files, fill)
+
+
+def _splits(self: Any, *, with_candidates: bool) -> dict[str, Any]:
     """Return per split what mteb's `RetrievalDatasetLoader` returns."""
     name, folder = self.metadata.name, self.own_folder
     corpus = _documents(name, require_table(name, folder, "corpus"), "title")
     queries = _documents(name, require_table(name, folder, "queries"), "instruction")
-    return {
-        split: _retrieval_split(name, qrels_file(name, folder, split), corpus, queries, self)
-        for split in self.eval_splits
-    }
+    found = {}
+    for split in self.eval_splits:
+        part = _split(name, _qrels_file(name, folder, split), corpus, queries)
+        if with_candidates:
+            part["top_ranked"], part[MISSING_CANDIDATES] = _candidates(
+                name, folder, part["relevant_docs"], set(corpus["id"])
+            )
+        found[split] = part
+    return found
 
 
-def qrels_file(task: str, folder: Path, split: str) -> Path:
+def _qrels_file(task: str, folder: Path, split: str) -> Path:
     """Return the judgements' file: BEIR's `qrels/<split>`, else `qrels`."""
     return require_table(task, folder, f"qrels/{split}", "qrels")
 
 
-def _retrieval_split(
-    task: str, qrels: Path, corpus: Any, queries: Any, self: Any
-) -> dict[str, Any]:
-    documents = set(corpus["id"])
-    judged = _judgements(task, qrels, set(queries["id"]), documents)
+def _split(task: str, qrels: Path, corpus: Any, queries: Any) -> dict[str, Any]:
+    judged = _judgements(task, qrels, set(queries["id"]), set(corpus["id"]))
     kept = [row for row, query in enumerate(queries["id"]) if query in judged]
-    ranked: dict[str, list[str]] | None = None
-    missing: dict[str, list[str]] = {}
-    if self.metadata.type == "Reranking":
-        ranked, missing = _candidates(task, self.own_folder, judged, documents)
     return {
         "corpus": corpus,
         "queries": queries.select(kept),
         "relevant_docs": judged,
-        "top_ranked": ranked,
-        MISSING_CANDIDATES: missing,
+        "top_ranked": None,
     }
 
 

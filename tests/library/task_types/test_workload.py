@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from mteblite.pools.workload import Workload, estimate_workload
 from mteblite.suites.pool_settings import PoolSettings
 from mteblite.suites.task_description import TaskDescription
+from mteblite.task_types.workload import Workload, estimate_workload
 from mteblite.tasks.descriptive_stats import task_statistics
 
 SETTINGS = PoolSettings()

@@ -1,6 +1,6 @@
 """Pool of a Reranking task: queries with the candidate lists that the task itself gives.
 
-Reads the same keys as `pools/retrieval.py`, with `top_ranked` required, and returns the same
+Reads the same keys as `retrieval/pool.py`, with `top_ranked` required, and returns the same
 frames with no shared documents.
 """
 

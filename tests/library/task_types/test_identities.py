@@ -10,7 +10,6 @@ import pytest
 from support.pool_tasks import CAPS, TYPES, WHOLE, task, vectors_of
 
 from mteblite.pools.corpus import Corpus
-from mteblite.pools.identities import item_rows, texts_of
 from mteblite.pools.restriction import restrict
 from mteblite.pools.task_data import TaskData
 from mteblite.pools.text_hashes import (
@@ -21,6 +20,7 @@ from mteblite.pools.text_hashes import (
     without_texts,
 )
 from mteblite.task_types.drawing import draw_pool
+from mteblite.task_types.identities import item_rows, texts_of
 from mteblite.task_types.scoring import score_pool
 
 

@@ -1,21 +1,24 @@
-"""What mteb draws at random in a task, drawn as mteb draws it for a fresh task object.
+"""Data of a Clustering task from mteb's loaded task.
 
-Classification: train rows per experiment, by the task's own `_undersample_data`. Clustering: the
-documents that are embedded. mteb takes them and the bootstraps over them from one
-`random.Random` that runs on from cell to cell, so cells are read in mteb's order.
+mteb draws the documents that it embeds and the bootstraps over them from one `random.Random` that
+runs on from cell to cell. So cells are read in mteb's order, and what is drawn here is what mteb
+draws for a fresh task object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from mteblite.pools import items
+from mteblite.pools.pool import Pool
+from mteblite.pools.task_data import TaskData
 from mteblite.task_types.clustering.pool import bootstrap_rows
-from mteblite.tasks.task_columns import (
+from mteblite.task_types.columns import (
     Cell,
     cell_rows,
     column_name,
@@ -23,46 +26,10 @@ from mteblite.tasks.task_columns import (
     texts_of,
     values_of,
 )
+from mteblite.task_types.cutting import cut_rows, holder_of
 
 
-def train_rows(task: Any, labels: Sequence[Any]) -> list[list[int]]:
-    """Return the train rows of each experiment (mteb `AbsTaskClassification._evaluate_subset`).
-
-    Args:
-        task: an mteb classification task.
-        labels: label of each row of the train split.
-
-    Returns:
-        Per experiment the row numbers in the order in which the classifier sees them.
-    """
-    column = _LabelColumn(task.label_column_name, list(labels))
-    drawn: list[list[int]] = []
-    order = None
-    for experiment in range(task.n_experiments):
-        # mteb hands the shuffled order from experiment to experiment and shuffles it again.
-        _, order, rows = task._undersample_data(column, experiment, order)
-        drawn.append([int(row) for row in rows])
-    return drawn
-
-
-class _LabelColumn:
-    """A data set's labels in memory: read row by row from Arrow, 10^6 of them take minutes."""
-
-    def __init__(self, name: str, labels: list[Any]) -> None:
-        self._columns = {name: labels}
-        self._n_rows = len(labels)
-
-    def __len__(self) -> int:
-        return self._n_rows
-
-    def __getitem__(self, name: str) -> list[Any]:
-        return self._columns[name]
-
-    def select(self, rows: list[int]) -> None:
-        """Only the row numbers are wanted."""
-
-
-def clustering(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]:
+def read_cell(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]:
     """Return a clustering cell.
 
     Returns:
@@ -86,7 +53,7 @@ def clustering(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any
     }
 
 
-def clustering_protocol(task: Any) -> dict[str, Any]:
+def protocol_of(task: Any) -> dict[str, Any]:
     """Return the settings of `AbsTaskClustering`, or of the legacy class, that scores depend on."""
     from mteb.abstasks.clustering_legacy import AbsTaskClusteringLegacy
 
@@ -109,6 +76,28 @@ def clustering_protocol(task: Any) -> dict[str, Any]:
         "k_mean_batch_size": int(task.k_mean_batch_size),
         "max_depth": None if task.max_depth is None else int(task.max_depth),
     }
+
+
+def cut(task: Any, pool: Pool, data: TaskData, rows: Mapping[items.Cell, list[int]]) -> None:
+    """Keep the selected documents, all of which mteb then embeds."""
+    if not data.protocol["legacy"]:
+        cut_rows(task, pool, data, rows)
+        task.max_fraction_of_documents_to_embed = task.max_document_to_embed = None
+        return
+    from datasets import Dataset
+
+    for (split, subset), selected in rows.items():
+        holder = holder_of(task, subset)
+        sets = data.cells[split, subset]["documents"]["set"].to_numpy()
+        place = {int(s): np.flatnonzero(sets == s)[0] for s in np.unique(sets)}
+        kept = {s: [r - place[s] for r in selected if sets[r] == s] for s in place}
+        holder[split] = Dataset.from_list(
+            [
+                {k: [v[int(r)] for r in kept[number]] for k, v in row.items()}
+                for number, row in enumerate(holder[split])
+                if kept[number]
+            ]
+        )
 
 
 def _legacy_protocol(task: Any) -> dict[str, Any]:

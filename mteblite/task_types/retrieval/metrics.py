@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mteblite.outcomes.abstention import confidence, normalized_area
-from mteblite.outcomes.areas import precision_recall_area
-from mteblite.pools.metric_names import AREAS, SUBQUERIES
+from mteblite.outcomes.areas import AREAS, precision_recall_area
+from mteblite.task_types.retrieval.abstention import confidence, normalized_area
+from mteblite.task_types.retrieval.metric_names import SUBQUERIES
 
 MEASURES = {
     "ndcg": "ndcg_cut",

@@ -11,13 +11,13 @@ from typing import Any
 import pandas as pd
 
 from mteblite.pools.corpus import Corpus
-from mteblite.tasks.task_columns import Cell, cell_rows, require_rows, texts_of
+from mteblite.task_types.columns import Cell, cell_rows, require_rows, texts_of
 
 MISSING_CANDIDATES = "missing_candidates"
 """Key of a cell that holds, by query, candidates which its corpus lacks and mteb would not find."""
 
 
-def retrieval(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]:
+def read_cell(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]:
     """Return `corpus`, `queries` [query_id, text], `qrels` and `top_ranked` (or None).
 
     Queries without any judged document are dropped as in mteb; a judgement of relevance 0 counts.
@@ -59,7 +59,7 @@ def retrieval(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]
     }
 
 
-def retrieval_protocol(task: Any) -> dict[str, Any]:
+def protocol_of(task: Any) -> dict[str, Any]:
     """Return the settings of `AbsTaskRetrieval` that scores depend on."""
     return {
         "ignore_identical_ids": bool(task.ignore_identical_ids),

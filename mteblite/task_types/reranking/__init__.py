@@ -1,0 +1,1 @@
+"""Pools of Reranking tasks; all else is as in retrieval."""

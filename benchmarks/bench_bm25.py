@@ -1,86 +1,98 @@
-"""First-stage candidates: the product's BM25 against bm25s on the same tokens, in one run.
+"""First-stage candidates: time and memory of the product and of bm25s with its own index.
 
-100,000 generated documents, queries of 8 words, top 30. bm25s runs with numba, its fastest
-backend, and with numpy; its result is one of the exact ones but for documents of equal score.
-Queries per second are of the search alone (queries as text, parsed inside); `cpu` is the same in
-processor time, for machines with other work.
+Generated documents of 30 to 119 words, queries of 8 words, top 30. Each path runs in a process of
+its own, from the texts, which are generated meanwhile, to the lists. Peak memory is that of the
+process less what it used before the corpus. Lists are the same where they hold the same documents;
+bm25s alone takes any of the documents that tie with the last one.
 """
 
 from __future__ import annotations
 
+import multiprocessing
+import resource
 import time
-from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
-import numpy as np
 import zipf_texts
-from measuring import arguments, interleaved, median_ratio, report
+from measuring import arguments, median_ratio, report
 
 TOP = 30
 
 
 def main() -> None:
-    """Index once, search repeatedly."""
-    asked = arguments(__doc__ or "", documents=100_000, queries=2000, repetitions=3, threads=2)
-    import bm25s
-
-    from mteblite.pools import bm25
-    from mteblite.pools.tokens import tokenize
-
-    questions = zipf_texts.queries(asked.queries)
-    ids = [f"d{row:08d}" for row in range(asked.documents)]
-    terms = {term for question in questions for term in tokenize(question)}
-    batches = [
-        zipf_texts.documents(range(start, min(start + zipf_texts.BLOCK, asked.documents)))
-        for start in range(0, asked.documents, zipf_texts.BLOCK)
-    ]
-    built: dict[str, float] = {}
-    index = _timed(built, "mteblite", lambda: bm25.Index(batches, terms=terms))
-    tokens = [tokenize(text) for batch in batches for text in batch]
-    theirs = bm25s.BM25(method="lucene", k1=bm25.K1, b=bm25.B, backend="numba")
-    _timed(built, "bm25s", lambda: theirs.index(tokens, show_progress=False))
-    asked_tokens = [[t for t in tokenize(q) if t in theirs.vocab_dict] for q in questions]
-
-    def compiled() -> Any:
-        return theirs.retrieve(asked_tokens, k=TOP, n_threads=asked.threads, show_progress=False)
-
-    def ours(threads: int) -> Callable[[], Any]:
-        return lambda: index.top_of_all(questions, TOP, ids, threads=threads)
-
-    runs = {f"mteblite, {n} threads": ours(n) for n in sorted({1, asked.threads})}
-    runs[f"bm25s numba, {asked.threads} threads"] = compiled
-    for run in runs.values():
-        run()  # compile
-    _require_same(runs["mteblite, 1 threads"](), index, questions)
-    taken = interleaved(runs, asked.repetitions)
-    baseline = taken[list(runs)[-1]]
+    """Run every path, `--repetitions` times."""
+    asked = arguments(
+        __doc__ or "", documents=100_000, queries=1000, repetitions=3, paths="bm25s,mteblite"
+    )
+    taken: dict[str, list[dict[str, Any]]] = {path: [] for path in asked.paths.split(",")}
+    for _ in range(asked.repetitions):
+        for path, runs in taken.items():
+            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+                runs.append(process.submit(run, path, asked.documents, asked.queries).result())
+    base = next(iter(taken.values()))
     rows = [
         {
-            "path": name,
-            "queries/s": asked.queries / min(own.wall),
-            "queries/s of one core": asked.queries / min(own.cpu),
-            "time / bm25s": median_ratio(own.wall, baseline.wall),
-            "core time / bm25s": median_ratio(own.cpu, baseline.cpu),
-            "index, documents/s": asked.documents / built[name.split()[0].strip(",")],
+            "path": path,
+            "seconds": min(run["seconds"] for run in runs),
+            "time / first": median_ratio(_all(runs, "seconds"), _all(base, "seconds")),
+            "core time / first": median_ratio(_all(runs, "cpu"), _all(base, "cpu")),
+            "peak MiB": max(run["peak"] for run in runs),
+            "same lists": sum(
+                set(a) == set(b) for a, b in zip(runs[0]["found"], base[0]["found"], strict=True)
+            )
+            / asked.queries,
         }
-        for name, own in taken.items()
+        for path, runs in taken.items()
     ]
-    report(f"BM25: top {TOP} of {asked.documents} documents", rows, as_json=asked.json)
+    report(f"BM25: top {TOP} of {asked.documents:,} documents", rows, as_json=asked.json)
 
 
-def _timed(into: dict[str, float], name: str, make: Callable[[], Any]) -> Any:
-    started = time.perf_counter()
-    made = make()
-    into[name] = time.perf_counter() - started
-    return made
+def run(path: str, documents: int, queries: int) -> dict[str, Any]:
+    """Return seconds, seconds of processors, peak memory in MiB, and document ids per query."""
+    from mteblite.pools.bm25 import best_documents
+    from mteblite.pools.corpus import Corpus
+
+    questions = zipf_texts.queries(queries)
+    before, started, cpu = _peak_mib(), time.perf_counter(), time.process_time()
+    corpus = Corpus([f"d{row:08d}" for row in range(documents)], zipf_texts.documents)
+    search = best_documents if path == "mteblite" else _bm25s
+    found = search(corpus, questions, TOP)
+    return {
+        "seconds": time.perf_counter() - started,
+        "cpu": time.process_time() - cpu,
+        "peak": _peak_mib() - before,
+        "found": found,
+    }
 
 
-def _require_same(found: list[list[int]], index: Any, questions: list[str]) -> None:
-    """The fast path must return the best by the plain sum of scores."""
-    for rows, question in list(zip(found, questions, strict=True))[:50]:
-        scores = index.scores(question)
-        best = np.sort(scores[scores > 0])[::-1][:TOP]
-        np.testing.assert_allclose(scores[rows], best, rtol=1e-5)
+def _bm25s(corpus: Any, questions: list[str], number: int) -> list[list[str]]:
+    import bm25s
+
+    from mteblite.pools.bm25 import K1, B
+    from mteblite.pools.tokens import tokenize
+
+    codes: dict[str, int] = {}
+    tokens = [
+        [codes.setdefault(term, len(codes)) for term in tokenize(text)]
+        for batch in corpus.batches()
+        for text in batch
+    ]
+    index = bm25s.BM25(method="lucene", k1=K1, b=B, backend="numba")
+    index.index((tokens, codes), show_progress=False)
+    asked = [
+        [codes[term] for term in tokenize(question) if term in codes] for question in questions
+    ]
+    rows, _ = index.retrieve(asked, k=number, n_threads=-1, show_progress=False)
+    return [[corpus.ids[row] for row in found] for found in rows.tolist()]
+
+
+def _all(runs: list[dict[str, Any]], key: str) -> list[float]:
+    return [run[key] for run in runs]
+
+
+def _peak_mib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 
 from mteblite.pools.assembly import Texts, assemble, item_frame
-from mteblite.pools.bm25 import Index
+from mteblite.pools.bm25 import best_documents
 from mteblite.pools.corpus import Corpus
 from mteblite.pools.items import (
     Cell,
@@ -42,7 +42,6 @@ from mteblite.pools.items import (
 )
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
-from mteblite.pools.tokens import tokenize
 from mteblite.seeds import stable_seed
 from mteblite.suites.pool_settings import PoolSettings
 from mteblite.task_types.retrieval.metric_names import SUBQUERIES
@@ -188,14 +187,8 @@ def _first_stage(cell: _Cell, queries: Sequence[str], number: int) -> dict[str, 
     """Return the ids of each query's best documents by BM25."""
     if number == 0:
         return {query: [] for query in queries}
-    asked = [cell.texts[query] for query in queries]
-    terms = {term for text in asked for term in tokenize(text)}
-    index = Index(cell.corpus.batches(), terms=terms)
-    found = index.top_of_all(asked, number, cell.corpus.ids)
-    return {
-        query: [cell.corpus.ids[row] for row in rows]
-        for query, rows in zip(queries, found, strict=True)
-    }
+    found = best_documents(cell.corpus, [cell.texts[query] for query in queries], number)
+    return dict(zip(queries, found, strict=True))
 
 
 def _relevant_cap(cap: int | None, metrics: Sequence[str]) -> int | None:

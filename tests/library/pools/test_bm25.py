@@ -1,43 +1,23 @@
-"""BM25 against the bm25s package, and the tokenizer on scripts other than Latin."""
+"""BM25 against bm25s's own index, its order, and the tokenizer on scripts other than Latin."""
 
 from __future__ import annotations
+
+import math
+from collections import Counter
 
 import bm25s
 import numpy as np
 import pytest
 
-from mteblite.pools.bm25 import K1, B, Index
+from mteblite.pools import bm25
+from mteblite.pools.bm25 import K1, B, best_documents
+from mteblite.pools.corpus import Corpus
 from mteblite.pools.tokens import tokenize
 
 
-def test_scores_are_those_of_bm25s() -> None:
-    rng = np.random.default_rng(0)
-    words = [f"w{i}" for i in range(200)]
-    shares = 1 / np.arange(1, 201)
-    texts = [
-        " ".join(rng.choice(words, int(n), p=shares / shares.sum()))
-        for n in rng.integers(0, 60, 300)
-    ]
-    reference = bm25s.BM25(method="lucene", k1=K1, b=B)
-    reference.index([tokenize(text) for text in texts], show_progress=False)
-    index = Index([texts[:100], texts[100:101], texts[101:]])
-    for query in ("w0", "w3 w50 w3", "w1 w199 unknown", "w7 w8 w9 w10 w11"):
-        known = [t for t in tokenize(query) if t in reference.vocab_dict]
-        np.testing.assert_allclose(index.scores(query), reference.get_scores(known), rtol=1e-5)
-
-
-def test_skipping_common_terms_finds_the_same_documents() -> None:
-    rng = np.random.default_rng(1)
-    words = [f"w{i}" for i in range(400)]
-    shares = 1 / np.arange(1, 401)
-    texts = [" ".join(rng.choice(words, 30, p=shares / shares.sum())) for _ in range(3000)]
-    ids = [f"d{row:05d}" for row in range(3000)]
-    index = Index([texts])
-    for _ in range(40):
-        query = " ".join(rng.choice(words, 6, p=shares / shares.sum()))
-        scores = index.scores(query).astype(float)
-        best = index.top(query, 10, ids)
-        np.testing.assert_allclose(scores[best], np.sort(scores)[::-1][:10], rtol=1e-5)
+@pytest.fixture(params=[1, 10**12], ids=["numba", "numpy"])
+def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bm25, "COMPILED_FROM", request.param)
 
 
 def zipf_corpus(number: int, seed: int = 2) -> tuple[list[str], list[str], list[str]]:
@@ -50,64 +30,80 @@ def zipf_corpus(number: int, seed: int = 2) -> tuple[list[str], list[str], list[
     texts[::7] = texts[: len(texts[::7])]
     queries = [" ".join(rng.choice(words, 6, p=shares / shares.sum())) for _ in range(100)]
     ids = [f"d{i}" for i in rng.permutation(number)]
-    return texts, ids, [*queries, "", "unknown", "w0", "w0 w0 w1 w1 w2999"]
+    return texts, ids, ["", *queries, "unknown", "w0", "w0 w0 w1 w1 w2999"]
 
 
-def test_compiled_search_finds_the_same_documents_bit_for_bit() -> None:
-    pytest.importorskip("numba", reason="numba is not installed: plain search only")
-    from mteblite.pools.bm25_compiled import search_all
-    from mteblite.pools.bm25_search import search
-
-    texts, _, queries = zipf_corpus(5000)
-    index = Index([texts])
-    for number in (1, 30, 6000):
-        parsed = [index._parse(query) for query in queries]
-        compiled = search_all(index.postings, parsed, number)
-        for query, (rows, scores) in zip(parsed, compiled, strict=True):
-            plain_rows, plain_scores = search(index.postings, query, number)
-            order = np.argsort(rows)
-            assert rows[order].tolist() == plain_rows.tolist()
-            assert scores[order].tobytes() == plain_scores.tobytes()
-    assert search_all(index.postings, [], 30) == []
+def test_the_best_are_those_of_an_index_of_bm25s(backend: None) -> None:
+    texts, _, queries = zipf_corpus(3000)
+    reference = bm25s.BM25(method="lucene", k1=K1, b=B)
+    reference.index([tokenize(text) for text in texts], show_progress=False)
+    found = best_documents(Corpus.from_columns(range(3000), texts), queries, 30)
+    for query, names in zip(queries, found, strict=True):
+        known = [term for term in tokenize(query) if term in reference.vocab_dict]
+        scores = reference.get_scores(known) if known else np.zeros(3000)
+        best = np.sort(scores[scores > 0])[::-1][:30]
+        np.testing.assert_allclose(scores[[int(name) for name in names]], best, rtol=1e-5)
 
 
-def test_the_order_of_rows_and_the_number_of_threads_do_not_matter(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("mteblite.pools.bm25.COMPILED_FROM", 1)
-    texts, ids, queries = zipf_corpus(4000)
-    queries = queries * 2
+@pytest.mark.parametrize("number", [1, 30, 1500])
+def test_equal_scores_go_to_the_smaller_id(backend: None, number: int) -> None:
+    texts, ids, queries = zipf_corpus(1500)
+    counts = [Counter(tokenize(text)) for text in texts]
+    frequencies = Counter(term for count in counts for term in count)
+    mean = sum(count.total() for count in counts) / len(texts)
+
+    def score(query: str, count: Counter[str]) -> float:
+        parts = [
+            times
+            * math.log(1 + (len(texts) - frequencies[t] + 0.5) / (frequencies[t] + 0.5))
+            * (count[t] / (count[t] + K1 * (1 - B + B * count.total() / mean)))
+            for t, times in Counter(tokenize(query)).items()
+            if count[t]
+        ]
+        return round(math.fsum(parts), 9)
+
+    found = best_documents(Corpus.from_columns(ids, texts), queries, number)
+    for query, names in zip(queries, found, strict=True):
+        scored = [(-score(query, c), name) for c, name in zip(counts, ids, strict=True)]
+        assert names == [name for value, name in sorted(scored) if value][:number]
+
+
+def test_the_order_of_rows_does_not_matter(backend: None) -> None:
+    texts, ids, queries = zipf_corpus(10_000)
     order = np.random.default_rng(3).permutation(len(texts))
-    mixed = Index([[texts[row] for row in order]])
-    mixed_ids = [ids[row] for row in order]
-    straight = Index([texts]).top_of_all(queries, 20, ids, threads=1)
-    found = mixed.top_of_all(queries, 20, mixed_ids, threads=3)
-    assert [[ids[row] for row in rows] for rows in straight] == [
-        [mixed_ids[row] for row in rows] for rows in found
-    ]
-    assert any(len(rows) == 20 for rows in straight)
+    straight = Corpus.from_columns(ids, texts)
+    mixed = Corpus.from_columns([ids[row] for row in order], [texts[row] for row in order])
+    found = best_documents(straight, queries, 20)
+    assert found == best_documents(mixed, queries, 20)
+    assert any(len(names) == 20 for names in found)
 
 
-def test_an_index_of_the_terms_asked_for_scores_alike() -> None:
+def test_scores_do_not_depend_on_the_other_queries() -> None:
     texts, ids, queries = zipf_corpus(3000)
-    terms = {term for query in queries for term in tokenize(query)}
-    whole, lean = Index([texts]), Index([texts[:1000], texts[1000:]], terms=terms)
-    assert len(lean.postings.documents) < len(whole.postings.documents)
-    assert lean.top_of_all(queries, 10, ids) == whole.top_of_all(queries, 10, ids)
+    corpus = Corpus.from_columns(ids, texts)
+    together = best_documents(corpus, queries, 10)
+    assert together == [best_documents(corpus, [query], 10)[0] for query in queries]
 
 
-def test_the_best_come_first_and_ties_go_to_the_smaller_id() -> None:
-    index = Index([["apple pie", "apple", "pear", "apple", ""]])
-    ids = ["d", "c", "b", "a", "e"]
-    assert index.top("apple", 10, ids) == [3, 1, 0]
-    assert index.top("apple", 1, ids) == [3]
-    assert index.top("plum", 10, ids) == []
-    assert index.top("", 10, ids) == []
+def test_the_best_come_first(backend: None) -> None:
+    corpus = Corpus.from_columns("dcbae", ["apple pie", "apple", "pear", "apple", ""])
+    queries = ["apple", "plum", "", "pie apple"]
+    assert best_documents(corpus, queries, 10) == [["a", "c", "d"], [], [], ["d", "a", "c"]]
+    assert best_documents(corpus, queries, 1) == [["a"], [], [], ["d"]]
+    assert best_documents(corpus, [], 1) == []
+
+
+def test_the_compiled_search_of_bm25s_is_kept_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bm25s.numba.retrieve_utils import _retrieve_internal_jitted_serial as compiled
+
+    monkeypatch.setattr(bm25, "COMPILED_FROM", 1)
+    best_documents(Corpus.from_columns("a", ["apple"]), ["apple"], 1)
+    assert compiled.stats.cache_path is not None
 
 
 def test_an_empty_corpus_has_no_best() -> None:
-    assert Index([]).top("apple", 5, []) == []
-    assert Index([["", " "]]).top("apple", 5, ["a", "b"]) == []
+    assert best_documents(Corpus.from_columns([], []), ["apple", ""], 5) == [[], []]
+    assert best_documents(Corpus.from_columns("ab", ["", " "]), ["apple"], 5) == [[]]
 
 
 @pytest.mark.parametrize(

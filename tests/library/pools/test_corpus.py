@@ -1,16 +1,16 @@
-"""A corpus is read in order and in slices, and an index of it is bounded by its postings."""
+"""A corpus is read in order and in slices, and BM25 keeps no texts of it."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
-from mteblite.pools.bm25 import Index
-from mteblite.pools.corpus import Corpus
+from mteblite.pools.bm25 import best_documents
+from mteblite.pools.corpus import BATCH, Corpus
 
 
 class Table:
@@ -55,21 +55,17 @@ class Batch(list[str]):
     """Texts whose end of life can be seen."""
 
 
-def test_an_index_holds_postings_not_texts() -> None:
+def test_a_batch_is_let_go_before_the_next_but_one_is_read() -> None:
     seen: list[weakref.ref[Batch]] = []
     alive = []
 
-    def batches() -> Iterator[Sequence[str]]:
-        for number in range(20):
-            words = np.random.default_rng(number).integers(0, 5000, (200, 60))
-            batch = Batch(" ".join(f"w{word}" for word in row) for row in words)
-            seen.append(weakref.ref(batch))
-            yield batch
-            del batch
-            alive.append(sum(found() is not None for found in seen))
+    def fetch(rows: Sequence[int]) -> Batch:
+        alive.append(sum(found() is not None for found in seen))
+        batch = Batch(f"word w{row % 5000}" for row in rows)
+        seen.append(weakref.ref(batch))
+        return batch
 
-    index = Index(batches(), terms={f"w{n}" for n in range(5000)})
-    assert max(alive) == 1, "a batch is let go before the next one is read"
-    postings = index.postings
-    assert len(postings.documents) > 235_000
-    assert postings.documents.nbytes + postings.scores.nbytes == 8 * len(postings.documents)
+    corpus = Corpus([str(row) for row in range(5 * BATCH)], fetch)
+    assert best_documents(corpus, ["w0"], 3) == [["0", "10000", "15000"]]
+    assert len(alive) == 5
+    assert max(alive) == 1

@@ -12,7 +12,7 @@ from support.in_memory_tasks import search
 from support.messy import scored, search_cell
 from support.pool_tasks import CAPS, WHOLE, classification, retrieval, sentences, sts, task
 
-from mteblite.pools.bm25 import Index
+from mteblite.pools.bm25 import best_documents
 from mteblite.pools.corpus import Corpus
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
@@ -79,9 +79,8 @@ def test_duplicate_texts_under_different_ids(settings: PoolSettings) -> None:
     copies = documents[[d for d in documents.index if int(d[1:]) >= 40]]
     assert copies.nunique() == 1, "one text is stored and encoded once"
     assert len(copies) >= 5
-    index = Index([texts])
-    names = [f"d{n}" for n in range(70)]
-    assert index.top("same words", 3, names) == [40, 41, 42], "ties go to the smallest id"
+    corpus = Corpus.from_columns([f"d{n}" for n in range(70)], texts)
+    assert best_documents(corpus, ["same words"], 3) == [["d40", "d41", "d42"]]
     table = pd.DataFrame({"sentence1": ["a", "a", "b"], "sentence2": ["x", "x", "y"]})
     pool, _ = scored(task("BitextMining", [{"pairs": table}]), settings)
     assert len(pool.items) == 3
@@ -111,12 +110,12 @@ def test_arabic_with_marks_mixed_direction_and_invisible_characters(
     assert score.pool_score == 1
     pool.save(tmp_path / "pool")
     assert Pool.load(tmp_path / "pool").texts.equals(pool.texts)
-    index = Index([ARABIC])
-    names = [f"d{n}" for n in range(6)]
-    assert set(index.top("الكتاب", 6, names)) == {2, 3}, "invisible marks do not part a word"
-    assert set(index.top("محمد", 6, names)) == {0, 4}, "nor do vowel signs and kashida"
+    corpus = Corpus.from_columns(range(6), ARABIC)
+    books, names = best_documents(corpus, ["الكتاب", "محمد"], 6)
+    assert set(books) == {"2", "3"}, "invisible marks do not part a word"
+    assert set(names) == {"0", "4"}, "nor do vowel signs and kashida"
     decomposed = [unicodedata.normalize("NFD", text) for text in ("café", "Ångström")]
-    assert Index([decomposed]).top("café", 2, ["a", "b"]) == [0]
+    assert best_documents(Corpus.from_columns("ab", decomposed), ["café"], 2) == [["a"]]
 
 
 def without(kind: str, frame: str, column: str, value: Any) -> TaskData:

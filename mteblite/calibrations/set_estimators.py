@@ -1,7 +1,8 @@
 """Statistics of set-metric tasks on the selected items: the official one, or a calmer surrogate.
 
-Average precision, Spearman and V-measure of 20 items are nearly noise (`method.md` 4.4). Each
-surrogate measures the same quality with less variance; calibration maps it to the official one.
+Average precision, Spearman and V-measure of 20 items are nearly noise (docs/methods.md, Noise of
+set metrics). Each surrogate measures the same quality with less variance; calibration maps it to
+the official one.
 
 - PairClassification: area under the ROC curve of cosine, positive against negative pairs.
 - STS: Pearson correlation of cosine similarity with gold.

@@ -48,7 +48,7 @@ from mteblite.seeds import stable_seed
 from mteblite.suites.pool_settings import PoolSettings
 
 LEAST_RANDOM_DOCUMENTS = 200
-"""Of a subset, in tasks with several (mteb_lite_method.md, section 1)."""
+"""Of a subset, in tasks with several (docs/methods.md, Candidates of retrieval)."""
 
 PART = 1_000_000
 """Ids hashed at a time."""

@@ -1,8 +1,9 @@
 """The joint calibration: a model's estimates on all tasks, combined with how tasks are related.
 
 Calibrating task by task shrinks each task towards its mean, and the macro mean with them, although
-the noise averages out there (`method.md` 0.4). The posterior of all full scores given all estimates
-(best linear unbiased prediction) does not, and it also predicts tasks without an estimate.
+the noise averages out there (docs/methods.md, Lines per task). The posterior of all full scores
+given all estimates (best linear unbiased prediction) does not, and it also predicts tasks without
+an estimate.
 """
 
 from __future__ import annotations

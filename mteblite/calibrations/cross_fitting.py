@@ -3,7 +3,7 @@
 Families are dealt into a few fixed groups. A model is estimated by a fit without its group and
 without the groups of the models held out already. Leaving out whole groups, not single families,
 makes the training sets of different folds coincide: 33 family folds with 6 groups need 21 inner
-fits, not 165 (`method.md` 3.11, "leave-two-families-out sharing").
+fits, not 165 (docs/methods.md, Cross-fitting).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ def condition(
 
     u ~ N(mean, covariance), e ~ N(0, diag(noise)) independent:
     E(u | z) = mean + C (C + D)^-1 (z - mean) over the observed components (kriging, BLUP;
-    `method.md` 3.9).
+    docs/methods.md, Joint calibration).
 
     Args:
         observed: (d,) z; NaN = not observed.

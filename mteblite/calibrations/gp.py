@@ -9,7 +9,7 @@ from mteblite.calibrations.mean import estimate_mean
 from mteblite.calibrations.pirt import estimate_pirt
 
 MEAN_SHARE = 0.5
-"""In a race on ten real outcome matrices 0.5 was already close to optimal (`method.md` 3.8)."""
+"""On ten real outcome matrices 0.5 was close to the best (docs/methods.md, p-IRT and gp)."""
 
 
 def estimate_gp(outcomes: np.ndarray, context: EstimationContext) -> np.ndarray:

@@ -1,7 +1,7 @@
 """GREG: ridge-assisted pool mean. What was observed counts; the rest is regressed item by item.
 
 A new model's outcomes on the k selected items are regressed on the reference models' outcomes of
-the same items, and the regression predicts the remaining items (`method.md` 2.3; the estimator that
+the same items, and the regression predicts the remaining items (docs/methods.md, GREG; what
 arXiv 2506.07673 reports as AIPW). It learns from the model itself how it relates to the reference
 models, so it holds beyond their range.
 """

@@ -1,7 +1,7 @@
 """Map raw estimates to full scores: none, offset or linear (least squares) per task.
 
 MTEB-lite maps each estimate by a per-task linear calibration fitted on the reference models;
-guards from `method.md` 3.9. A new calibration is a function and one entry in CALIBRATIONS.
+guards: docs/methods.md, Lines per task. A new one is a function and one entry in CALIBRATIONS.
 """
 
 from __future__ import annotations

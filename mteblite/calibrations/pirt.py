@@ -1,7 +1,7 @@
 """p-IRT: what was observed counts as observed, the rest of the pool is predicted from theta.
 
-Maia Polo et al. 2024 (arXiv 2402.14992), section 3.2; `method.md` 3.7. Selection weights play no
-part: each selected item stands for itself.
+Maia Polo et al. 2024 (arXiv 2402.14992), section 3.2; docs/methods.md, p-IRT and gp. Selection
+weights play no part: each selected item stands for itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Range-switched: calibrated gp among the reference models, GREG beyond them (`method.md` 2.1).
+"""Calibrated gp among the reference models, GREG beyond them (docs/methods.md, Range switch).
 
 Models better than every reference model are shrunk by everything that learns from full scores. The
 overshoot z is how many standard errors GREG lies beyond the range of the reference models' full

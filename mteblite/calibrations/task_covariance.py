@@ -1,8 +1,8 @@
 """Mean and covariance of full scores over tasks: three common factors and a diagonal.
 
 Tasks of a suite are strongly related: in MTEB(eng, v2) one factor holds 72 % of the variance over
-183 models and three hold 84 % (`method.md` 0.5). Only full scores are needed, so every public model
-can teach it, not only those with item outcomes.
+183 models and three hold 84.5 % (docs/methods.md, Joint calibration). Only full scores are needed,
+so every public model can teach it, not only those with item outcomes.
 """
 
 from __future__ import annotations

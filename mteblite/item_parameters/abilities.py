@@ -29,7 +29,7 @@ class Abilities:
 
 
 def standardize(full_scores: np.ndarray) -> Abilities:
-    """Return the abilities of training models (`method.md` 3.1).
+    """Return the abilities of training models (docs/methods.md, Abilities).
 
     Args:
         full_scores: (n_models,) full scores of the training models only; NaN = none.

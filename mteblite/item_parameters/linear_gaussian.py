@@ -1,7 +1,7 @@
 """Linear-Gaussian item model for graded outcomes: y = slope * theta + intercept + e.
 
 Closed form for all items at once, with a mild ridge on the slope and an empirical-Bayes floor of
-the residual variance (`method.md` 3.2; MTEB-lite method section 4).
+the residual variance (docs/methods.md, Linear-Gaussian model).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def information(parameters: ItemParameters, theta: np.ndarray) -> np.ndarray:
 
 
 def ability(parameters: ItemParameters, outcomes: np.ndarray) -> np.ndarray:
-    """Return the posterior mean of theta under a N(0, 1) prior (`method.md` 3.7)."""
+    """Return the posterior mean theta under N(0, 1) (docs/methods.md, Ability of a new model)."""
     usable = np.isfinite(outcomes) & np.isfinite(parameters.intercept)
     gain = np.where(usable, parameters.slope / parameters.residual_sd**2, 0.0)
     deviation = np.where(usable, outcomes - parameters.intercept, 0.0)

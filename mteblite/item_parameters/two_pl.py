@@ -2,7 +2,7 @@
 
 Abilities are known, so each item is a two-parameter penalised logistic regression: strictly
 concave, hence one maximum, and finite even where a threshold separates the models. All items are
-fitted at once by damped Newton steps (`method.md` 3.3).
+fitted at once by damped Newton steps (docs/methods.md, Two-parameter logistic model).
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def information(parameters: ItemParameters, theta: np.ndarray) -> np.ndarray:
 
 
 def ability(parameters: ItemParameters, outcomes: np.ndarray) -> np.ndarray:
-    """Return the MAP theta under a N(0, 1) prior by Newton steps capped at 1 (`method.md` 3.7)."""
+    """Return the MAP theta under a N(0, 1) prior (docs/methods.md, Ability of a new model)."""
     usable = np.isfinite(outcomes) & np.isfinite(parameters.intercept)
     y = np.where(usable, outcomes, 0.0)
     slope = np.where(usable, parameters.slope, 0.0)

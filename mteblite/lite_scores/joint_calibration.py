@@ -1,8 +1,8 @@
 """Lite scores under a joint calibration: all tasks of a model at once, with honest intervals.
 
 The posterior of the joint calibration says how certain each score is, also where tasks are missing;
-conformal factors from held-out families say how much wider intervals must be to hold (`method.md`
-3.12).
+conformal factors from held-out families say how much wider intervals must be to hold
+(docs/methods.md, Intervals of a joint calibration).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Difference of two models on the items that they share: what a merge is judged by.
 
 Errors of a subset are mostly shared by models that answer alike, so the difference of two siblings
-is several times more certain than either score (`method.md` 3.12). Selected items are redrawn in
-pairs; calibrations apply to both models, so their offsets cancel. Under a joint calibration the
+is several times more certain than either score (docs/methods.md, Paired differences). Items are
+redrawn in pairs; calibrations apply to both models, so offsets cancel. Under a joint calibration
 differences of the tasks inform each other, as scores do, but with the noise of a difference.
 """
 

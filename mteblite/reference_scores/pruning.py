@@ -1,7 +1,7 @@
 """Keep at most a few models of each family: best, median and worst by full score.
 
 Families are merge recipes or training runs; many near-copies of one parent would otherwise
-decide which items look informative. Rules: MTEB-lite method section 3 and `method.md` 3.11.
+decide which items look informative. Rules: docs/methods.md, Families and pruning.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import numpy as np
 
 MIN_ITEMS = 4
 """Fewest items of a cell or a cluster label that leave a set statistic any information: with one
-item per label V-measure is 1 for every model (`method.md` 4.4)."""
+item per label V-measure is 1 for every model (docs/methods.md, Noise of set metrics)."""
 
 
 def allocate(shares: np.ndarray, sizes: np.ndarray, k: int) -> np.ndarray:

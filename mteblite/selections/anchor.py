@@ -1,7 +1,7 @@
 """Anchor points: the item nearest to each k-means centroid of the items' outcome vectors.
 
 Maia Polo et al. 2024 (tinyBenchmarks, arXiv 2402.14992), "correctness anchors"; the weight of an
-anchor is the share of the pool in its cluster. Steps and top-up as in `method.md` 3.6.
+anchor is the share of the pool in its cluster. Steps: docs/methods.md, Anchor points.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 A set statistic is computed per cell (split, subset), so each chosen cell gets its share of items.
 Pairs are clustered label by label: an anchor that stood for easy pairs of both labels would carry
 the label prior of neither, and average precision needs both. Cluster labels are few with several
-items each, because V-measure is nearly 1 for every model otherwise (`method.md` 3.10, 4.4). Where
-items have gold scores instead of labels, anchors come from the whole cell.
+items each, because V-measure is nearly 1 for every model otherwise (docs/methods.md, Noise of set
+metrics). Where items have gold scores instead of labels, anchors come from the whole cell.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Equal K per task is inefficient: a query with its documents costs dozens of texts, a pair two, and
 most of the variance of the macro mean comes from types of few tasks. Minimising the variance
 sum (w_t s_t)^2 / n_t under sum c_t n_t <= budget gives n_t proportional to w_t s_t / sqrt(c_t)
-(Neyman 1934 with costs; `method.md` 2.3, 5.6).
+(Neyman 1934 with costs; docs/methods.md, Budgets).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _spend_rest(
 def item_spread(outcomes: np.ndarray) -> float:
     """Return the standard deviation of outcomes once item and model means are taken off.
 
-    What is left when difficulty is controlled perfectly (`method.md` 4.5).
+    What is left when difficulty is controlled perfectly (docs/methods.md, Spread of items).
 
     Args:
         outcomes: (n_models, n_items); NaN = not observed.

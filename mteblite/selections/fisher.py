@@ -2,7 +2,7 @@
 
 Maximises f(S) = sum over models of log(PRIOR_PRECISION + information of S at theta). Monotone
 submodular, so greedy reaches 1 - 1/e of the maximum; with precision 1, the N(0, 1) prior of
-theta, f is the log posterior precision (`method.md` 3.4, 3.5). Under the linear-Gaussian model
+theta, f is the log posterior precision (docs/methods.md, Fisher information). In the linear model
 information does not depend on theta and greedy is exactly "the k most informative items".
 """
 

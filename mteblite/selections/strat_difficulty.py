@@ -1,7 +1,7 @@
 """Random items stratified by difficulty within cells and labels, weighted by their stratum's mass.
 
-The safest rule for models better than every reference model (`method.md` 2.1): difficulty is
-controlled, nothing else is learnt from the reference models. `strat` does the same for per-item
+The safest rule for better models than the reference models (docs/methods.md, Difficulty strata):
+difficulty is controlled, nothing else is learnt from them. `strat` does the same for per-item
 tasks of one cell; this rule also gives every subset its quota, and set metrics both.
 """
 

@@ -1,8 +1,8 @@
 """Stratified random items.
 
-Per-item tasks: one item of each of k difficulty quantiles (`method.md` 2.3), the best published
-rule for models better than every reference model (2.1). Set metrics: random within labels or five
-gold bins, allocated proportionally with at least one each (3.10). Where k is too small for all
+Per-item tasks: one item of each of k difficulty quantiles (docs/methods.md, Difficulty strata), a
+rule that holds for models better than every reference model. Set metrics: random in labels or five
+gold bins, allocated proportionally with at least one each. Where k is too small for all
 cells or all cluster labels, some are drawn and given at least 4 items: one item per label makes
 V-measure 1 for every model.
 """
@@ -57,7 +57,7 @@ def label_quotas(
     """Return (positions, items to take, pool mass they stand for) of every stratum, k in all.
 
     Items are shared out in proportion to their number, because pools of pairs are balanced by
-    label on purpose; the mass carries the label prior of the task (`method.md` 4.4).
+    label on purpose; the mass carries the label prior (docs/methods.md, Labels and cells).
 
     Args:
         evidence: a set-metric task.

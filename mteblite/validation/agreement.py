@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 RESOLVABLE_GAP = 0.005
-"""Half a point: pairs closer than this are not worth ordering (MTEB-lite method section 5)."""
+"""Half a point: closer pairs are not worth ordering (docs/methods.md, Agreement metrics)."""
 GUARD = 1e-9
 MIN_PAIRS = 10
 MAX_BINS = 40
@@ -71,7 +71,7 @@ def within_family_tau(predicted: np.ndarray, actual: np.ndarray, families: np.nd
     """Return (concordant - discordant) / pairs over pairs of one family; NaN without such pairs.
 
     What matters to someone comparing merges of one base: pairs over families are easy
-    (`method.md` 5.3). Predicted ties count 0; pairs equal in truth are left out.
+    (docs/methods.md, Agreement metrics). Predicted ties count 0; pairs equal in truth are left out.
     """
     upper = np.triu_indices(len(actual), 1)
     difference = np.subtract.outer(actual, actual)[upper]

@@ -65,7 +65,7 @@ def frontier_folds(families: dict[str, str], scores: Mapping[str, float]) -> lis
     """Return the one fold that asks about better models than were seen.
 
     Families are ranked by their models' mean score: the lower 60 % train, the best 20 % are
-    predicted, those between are left out (`method.md` 3.11).
+    predicted, those between are left out (docs/methods.md, Protocols).
 
     Args:
         families: family of each model.

@@ -2,7 +2,7 @@
 
 For every fold and task, the training models alone restandardise abilities, refit items, reselect
 and recalibrate; then the held-out models are predicted from their outcomes on the selected items.
-MTEB-lite method section 5; `method.md` 3.11. `nested.py` chooses the variant inside each fold.
+See docs/methods.md, Protocols. `nested.py` chooses the variant inside each fold.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Choosing the best of several variants on the folds that are then reported flatters it. Here each
 outer fold holds out a family, inner folds over the remaining families choose the variant with the
-least macro error, and only then is the held-out family predicted (`method.md` 3.11).
+least macro error, and only then is the held-out family predicted (docs/methods.md, Nested choice).
 """
 
 from __future__ import annotations

@@ -51,9 +51,9 @@ SEED_VARIANTS: tuple[Variant, ...] = tuple(
     Variant(*parts)
     for parts in product(("anchor", "fisher"), ("mean", "pirt", "gp"), ("strat", "anchorset"))
 )
-"""The twelve that MTEB-lite chose from (section 6 of its method)."""
+"""The twelve that MTEB-lite chose from (docs/methods.md, Variants and presets)."""
 STRATIFIED = Variant("strat", "mean", "strat")
-"""Best published rule for models better than every reference model (`method.md` 2.1)."""
+"""A rule for models better than every reference model (docs/methods.md, Difficulty strata)."""
 BASELINES: tuple[Baseline, ...] = (
     Baseline("random"),
     Baseline("random", "none"),

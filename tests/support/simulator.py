@@ -2,7 +2,7 @@
 
 45 reference models of 33 organisations (families) with their official scores on 41 tasks. Every
 task gets a pool of items whose outcomes have, within a model, the spread that was measured on real
-data (`method.md` 4.5, 5.2); between models they share difficulty, and a part that families share.
+data (docs/methods.md, Spread of items); models share difficulty, and a part that families share.
 A model's mean over infinitely many items is its full score, so the pool's error comes by itself;
 tasks with fewer items than a pool takes are in it whole.
 
@@ -40,7 +40,7 @@ FAMILY_SHARE = 0.25
 """Share of the rest that models of a family have in common."""
 TEXTS = {"Retrieval": 32.0, "Reranking": 25.0, "Summarization": 27.0, "PairClassification": 2.0,
          "STS": 2.0, "Classification": 1.0, "Clustering": 1.0}  # fmt: skip
-"""Texts that one more item encodes (`method.md` 5.6)."""
+"""Texts that one more item encodes (docs/methods.md, Budgets)."""
 SMALL_POOLS = {"TRECCOVID": 50, "Touche2020Retrieval.v3": 49, "SummEvalSummarization.v2": 100}
 """Tasks that have no more items: their pool is the whole task, and its mean the full score."""
 CANDIDATES_SD = 0.01

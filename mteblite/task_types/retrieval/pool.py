@@ -47,7 +47,7 @@ from mteblite.suites.pool_settings import PoolSettings
 from mteblite.task_types.retrieval.metric_names import SUBQUERIES
 
 LEAST_RANDOM_DOCUMENTS = 200
-"""Of a subset, in tasks with several (mteb_lite_method.md, section 1)."""
+"""Of a subset, in tasks with several (docs/methods.md, Candidates of retrieval)."""
 
 PART = 1_000_000
 """Ids hashed at a time."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+
+from mteblite.pools.pool import Pool
 
 
 @dataclass(frozen=True)
@@ -23,3 +26,16 @@ class PoolScore:
     pool_score: float
     observations: np.ndarray | None = None
     metrics: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        pool: Pool,
+        outcomes: np.ndarray,
+        values: Mapping[str, float],
+        observations: np.ndarray | None = None,
+    ) -> PoolScore:
+        """Return the score of a pool from the values of all metrics asked for, by name."""
+        main, *_ = pool.metric_names
+        others = {name: values[name] for name in pool.meta.get("metrics", [])}
+        return cls(outcomes, values[main], observations, others)

@@ -1,10 +1,14 @@
-"""Reading columns of mteb data sets, with errors that say which cell and row is at fault."""
+"""Reading and cutting mteb data sets, with errors that say which cell and row is at fault."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from mteblite.pools import items
+from mteblite.pools.pool import Pool
+from mteblite.pools.task_data import TaskData
 
 
 @dataclass(frozen=True)
@@ -20,22 +24,33 @@ class Cell:
         return f"{self.task} (split {self.split!r}, subset {self.subset!r})"
 
 
+def holder_of(task: Any, subset: str) -> Any:
+    """Return what holds the splits of a subset, found as mteb's `AbsTask.evaluate` finds it."""
+    held = task.dataset
+    return held if subset not in held and subset == "default" else held[subset]
+
+
 def cell_rows(task: Any, cell: Cell) -> Any:
-    """Return the data of a cell, found as mteb's `AbsTask.evaluate` finds it.
+    """Return the data of a cell.
 
     Raises:
         ValueError: the data holds no such subset or split; says what it holds.
     """
-    held = task.dataset
-    if not (cell.subset not in held and cell.subset == "default"):
-        if cell.subset not in held:
-            raise ValueError(
-                f"{cell}: the data has no such subset; it has {', '.join(map(str, held))}"
-            )
-        held = held[cell.subset]
+    if cell.subset not in task.dataset and cell.subset != "default":
+        raise ValueError(
+            f"{cell}: the data has no such subset; it has {', '.join(map(str, task.dataset))}"
+        )
+    held = holder_of(task, cell.subset)
     if cell.split not in held:
         raise ValueError(f"{cell}: the data has no such split; it has {', '.join(map(str, held))}")
     return held[cell.split]
+
+
+def cut_rows(task: Any, pool: Pool, data: TaskData, rows: Mapping[items.Cell, list[int]]) -> None:
+    """Keep the rows of the selected items."""
+    for (split, subset), kept in rows.items():
+        holder = holder_of(task, subset)
+        holder[split] = holder[split].select(kept)
 
 
 def values_of(column: Iterable[Any]) -> list[Any]:

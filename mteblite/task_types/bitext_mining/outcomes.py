@@ -36,11 +36,7 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
         for name in names:
             values[name].append(_metric(name, gold[rows], nearest))
     means = {name: mean_of_cells(scores) for name, scores in values.items()}
-    return PoolScore(
-        outcomes=outcomes,
-        pool_score=means[names[0]],
-        metrics={name: means[name] for name in pool.meta.get("metrics", [])},
-    )
+    return PoolScore.of(pool, outcomes, means)
 
 
 def _distractors(pool: Pool, rows: np.ndarray) -> pd.DataFrame:

@@ -15,8 +15,15 @@ import pandas as pd
 from mteblite.pools import items
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
-from mteblite.task_types.columns import Cell, column_name, require_rows, texts_of, values_of
-from mteblite.task_types.cutting import cut_rows
+from mteblite.task_types.columns import (
+    Cell,
+    column_name,
+    cut_rows,
+    holder_of,
+    require_rows,
+    texts_of,
+    values_of,
+)
 from mteblite.task_types.own_files import column, read_table, strings
 
 
@@ -27,10 +34,7 @@ def read_cell(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]
     its column `source_row` says where each was.
     """
     text, label = column_name(task, "input_column_name"), task.label_column_name
-    known = task.dataset
-    by_split = (
-        known if cell.subset not in known and cell.subset == "default" else known[cell.subset]
-    )
+    by_split = holder_of(task, cell.subset)
     train, test = by_split[task.train_split], by_split[cell.split]
     require_rows(cell, f"row in the train split {task.train_split!r}", len(train))
     require_rows(cell, "row", len(test))

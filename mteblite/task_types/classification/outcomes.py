@@ -57,11 +57,7 @@ def score_pool(
         for name in names:
             values[name].append(_mean_metric(name, codes[rows], predictions))
     means = {name: mean_of_cells(scores) for name, scores in values.items()}
-    return PoolScore(
-        outcomes=outcomes,
-        pool_score=means[names[0]],
-        metrics={name: means[name] for name in pool.meta.get("metrics", [])},
-    )
+    return PoolScore.of(pool, outcomes, means)
 
 
 def _train_rows(pool: Pool, cell: pd.Series) -> pd.DataFrame:

@@ -22,11 +22,12 @@ from mteblite.task_types.columns import (
     Cell,
     cell_rows,
     column_name,
+    cut_rows,
+    holder_of,
     require_rows,
     texts_of,
     values_of,
 )
-from mteblite.task_types.cutting import cut_rows, holder_of
 
 
 def read_cell(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]:

@@ -51,12 +51,7 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
         for name in names:
             values[name].append(scores[name])
     means = {name: mean_of_cells(scores) for name, scores in values.items()}
-    return PoolScore(
-        outcomes=outcomes,
-        pool_score=means[names[0]],
-        observations=observations,
-        metrics={name: means[name] for name in pool.meta.get("metrics", [])},
-    )
+    return PoolScore.of(pool, outcomes, means, observations)
 
 
 def observe(pool: Pool, vectors: np.ndarray) -> np.ndarray:

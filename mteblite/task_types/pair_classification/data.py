@@ -15,11 +15,11 @@ from mteblite.task_types.columns import (
     Cell,
     cell_rows,
     column_name,
+    holder_of,
     numbers_of,
     require_rows,
     texts_of,
 )
-from mteblite.task_types.cutting import holder_of
 from mteblite.task_types.own_files import column, number, read_table
 from mteblite.task_types.own_tables import sentences
 

@@ -47,11 +47,7 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
                 cell_score(name, None if column is None else column[rows], *own, top_k)
             )
     means = {name: mean_of_cells(cells) for name, cells in scores.items()}
-    return PoolScore(
-        outcomes=values[main],
-        pool_score=means[main],
-        metrics={name: means[name] for name in pool.meta.get("metrics", [])},
-    )
+    return PoolScore.of(pool, values[main], means)
 
 
 def rank(

@@ -7,9 +7,7 @@ from collections.abc import Mapping
 
 from mteblite.pools.items import Cell
 from mteblite.suites.pool_settings import PoolSettings
-from mteblite.task_types.retrieval.cut import cut
-from mteblite.task_types.retrieval.data import protocol_of, read_cell
-from mteblite.task_types.retrieval.identities import identify, texts
+from mteblite.task_types.retrieval.data import cut, identify, protocol_of, read_cell, texts
 from mteblite.task_types.retrieval.metric_names import (
     METRICS,
     check_together,

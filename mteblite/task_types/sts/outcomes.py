@@ -48,12 +48,7 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
         )
         for name in names
     }
-    return PoolScore(
-        outcomes=outcomes,
-        pool_score=values[names[0]],
-        observations=cosine[:, None].astype(np.float32),
-        metrics={name: values[name] for name in pool.meta.get("metrics", [])},
-    )
+    return PoolScore.of(pool, outcomes, values, cosine[:, None].astype(np.float32))
 
 
 def observe(pool: Pool, vectors: np.ndarray) -> np.ndarray:

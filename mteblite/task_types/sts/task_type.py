@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mteblite.task_types.cutting import cut_rows
+from mteblite.task_types.columns import cut_rows
 from mteblite.task_types.frame_texts import texts_in
 from mteblite.task_types.own_tables import own_tables
 from mteblite.task_types.sts.data import own_table, protocol_of, read_cell

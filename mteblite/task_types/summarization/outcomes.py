@@ -39,11 +39,7 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
         name: mean_of_cells([_mean(table[name].to_numpy()[rows]) for rows in cells_of(pool.items)])
         for name in names
     }
-    return PoolScore(
-        outcomes=table[names[0]].to_numpy(),
-        pool_score=means[names[0]],
-        metrics={name: means[name] for name in pool.meta.get("metrics", [])},
-    )
+    return PoolScore.of(pool, table[names[0]].to_numpy(), means)
 
 
 def _mean(values: np.ndarray) -> float:

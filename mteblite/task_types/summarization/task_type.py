@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from mteblite.pools.items import Cell
 from mteblite.suites.pool_settings import PoolSettings
-from mteblite.task_types.cutting import cut_rows
+from mteblite.task_types.columns import cut_rows
 from mteblite.task_types.frame_texts import texts_in
 from mteblite.task_types.summarization.data import protocol_of, read_cell
 from mteblite.task_types.summarization.outcomes import METRICS, score_pool

@@ -32,7 +32,7 @@ from mteblite.selections.item_costs import item_costs
 from mteblite.suites.pool_settings import PoolSettings
 from mteblite.suites.task_description import TaskDescription
 from mteblite.task_types import columns, registry
-from mteblite.task_types.cutting import cut_rows
+from mteblite.task_types.columns import cut_rows
 from mteblite.task_types.drawing import draw_pool
 from mteblite.task_types.frame_texts import texts_in
 from mteblite.task_types.own_files import column, read_table, strings

@@ -14,7 +14,7 @@ from mteblite_assets.graph.work import SettingsContext, Work
 
 def model_settings(context: SettingsContext) -> Any:
     """Return what of a model enters a partition: its content and how it is encoded."""
-    return context.bench.identify(context.model).fingerprint, context.bench.numerics
+    return context.ports.models.identify(context.model).fingerprint, context.ports.models.numerics
 
 
 @stage_asset(
@@ -41,11 +41,11 @@ def embedding_stats(work: Work) -> Produced:
     already had encoded is not encoded again.
     """
     started = time.perf_counter()
-    pool = work.bench.artifacts.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
-    encoder = work.bench.encoder(work.model, work.max_tokens, work.progress)
+    pool = work.ports.artifacts.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
+    encoder = work.ports.models.encoder(work.model, work.max_tokens, work.progress)
     before = encoder.counts.encoded
-    vectors = work.bench.embed(pool, encoder, work.bench.describe(work.entry))
-    identity = work.bench.identify(work.model)
+    vectors = work.ports.models.embed(pool, encoder, work.ports.tasks.describe(work.entry))
+    identity = work.ports.models.identify(work.model)
     seconds = time.perf_counter() - started
     row = {
         "model_fingerprint": identity.fingerprint,
@@ -60,5 +60,5 @@ def embedding_stats(work: Work) -> Produced:
     return Produced(
         {"embeddings.embedding_stats": pd.DataFrame([row])},
         facts,
-        version=f"{identity.fingerprint} {pool.pool_hash()} {work.bench.numerics}",
+        version=f"{identity.fingerprint} {pool.pool_hash()} {work.ports.models.numerics}",
     )

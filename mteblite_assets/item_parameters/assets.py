@@ -37,7 +37,7 @@ def evidence_of(work: Work, task: str) -> TaskEvidence:
         mine("outcomes.outcome_matrix"),
         mine("reference_scores.full_score_vectors"),
         work.rows("reference_scores.kept_models"),
-        work.bench.artifacts.load_array,
+        work.ports.artifacts.load_array,
     )
 
 

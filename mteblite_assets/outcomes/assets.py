@@ -32,14 +32,14 @@ def item_outcomes(work: Work) -> Produced:
     metric libraries; the pool score is the task's main metric over the whole pool.
     """
     started = time.perf_counter()
-    pool = work.bench.artifacts.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
-    encoder = work.bench.encoder(work.model, work.max_tokens, work.progress)
-    vectors = work.bench.embed(pool, encoder, work.bench.describe(work.entry))
+    pool = work.ports.artifacts.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
+    encoder = work.ports.models.encoder(work.model, work.max_tokens, work.progress)
+    vectors = work.ports.models.embed(pool, encoder, work.ports.tasks.describe(work.entry))
     # Threads cost more than they save on matrices of this size.
     with threadpool_limits(limits=1):
         scored = score_pool(pool, vectors, similarity=encoder.similarity_name)
     saved = (
-        "" if scored.observations is None else work.bench.artifacts.save_array(scored.observations)
+        "" if scored.observations is None else work.ports.artifacts.save_array(scored.observations)
     )
     outcomes = pd.DataFrame({"item_id": pool.items["item_id"], "outcome": scored.outcomes})
     score = {

@@ -55,11 +55,11 @@ def pool_items(work: Work) -> Produced:
     """
     started = time.perf_counter()
     work.progress("loading data")
-    data = work.bench.tasks.load(work.bench.describe(work.entry))
+    data = work.ports.tasks.source.load(work.ports.tasks.describe(work.entry))
     settings = work.catalog.suite(work.entry.suite).pool_settings(work.entry)
     work.progress("drawing the pool")
     pool = draw_pool(data, settings)
-    pool_hash = work.bench.artifacts.save_pool(work.key["pool_task"], pool)
+    pool_hash = work.ports.artifacts.save_pool(work.key["pool_task"], pool)
     stats = {
         "task": work.entry.task,
         "n_items": len(pool.items),
@@ -100,7 +100,7 @@ def pool_costs(work: Work) -> Produced:
 
     What a budget of tokens is shared out by, and what selections of other sizes are compared at.
     """
-    pool = work.bench.artifacts.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
+    pool = work.ports.artifacts.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
     row = asdict(count_costs(pool, work.max_tokens))
     facts = {name: round(float(value), 1) for name, value in row.items()}
     return Produced(

@@ -14,18 +14,25 @@ from mteblite_assets.embeddings.assets import model_settings
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
+from mteblite_resources.official_results import official_scores
 from mteblite_resources.results_source import QuarantinedScore
 
 FULL_SCORE_COLUMNS = ["main_score", "source", "revision", "mteb_version", "seconds"]
 
 
 def _source_settings(context: SettingsContext) -> Any:
-    return context.bench.score_sources.official.state(), context.bench.mteb_version
+    return context.ports.full_scores.sources.official.state(), context.ports.tasks.mteb_version
 
 
 @stage_asset(
     grain=Grain.SOURCE,
     tables=["reference_scores.result_sources"],
+    self_written=[
+        "reference_scores.ingested_files",
+        "reference_scores.ingested_cells",
+        "reference_scores.quarantine",
+        "reference_scores.quarantine_rules",
+    ],
     code_version="2",
     settings=_source_settings,
     kinds=("duckdb", "json", "parquet"),
@@ -51,7 +58,7 @@ def official_results(work: Work) -> Produced:
     `ingested_cells` and `quarantine`; of a folder only new and changed files are opened. Which of
     several files of a (model, task) counts is the leaderboard's rule.
     """
-    row = work.bench.score_sources.official.ingest(work.progress)
+    row = work.ports.full_scores.sources.official.ingest(work.tables, work.progress)
     facts = {str(name): str(value) for name, value in row.iloc[0].items() if name != "content"}
     version = f"{row['kind'].iloc[0]} {row['content'].iloc[0]}"
     return Produced({"reference_scores.result_sources": row}, facts, version=version)
@@ -89,7 +96,7 @@ def public_scores(work: Work) -> Produced:
     """
     rows = pd.DataFrame(columns=SCORE_COLUMNS)
     if _uses_official(work):
-        rows = work.bench.score_sources.official.scores([work.bench.describe(work.entry)])
+        rows = official_scores(work.tables, [work.ports.tasks.describe(work.entry)])
     rows = rows.drop(columns="task")
     refused = rows[rows["refused"] != ""]
     facts: dict[str, Any] = {"models": len(rows) - len(refused), "refused": len(refused)}
@@ -100,7 +107,8 @@ def public_scores(work: Work) -> Produced:
 
 def _settings(context: SettingsContext) -> Any:
     order = _order(context)
-    evidence = context.bench.score_sources.evidence(context.model.name, context.entry.task, order)
+    sources = context.ports.full_scores.sources
+    evidence = sources.evidence(context.model.name, context.entry.task, order)
     return model_settings(context), order, evidence
 
 
@@ -139,8 +147,8 @@ def full_scores(work: Work) -> Produced:
 def _full_score(work: Work, order: list[str]) -> Produced:
     started = time.perf_counter()
     public = work.rows("reference_scores.public_scores")
-    found = work.bench.full_score(
-        work.entry, work.model, work.max_tokens, order, work.progress, public
+    found = work.ports.full_scores.full_score(
+        work.entry, work.model, work.max_tokens, order, public, work.progress
     )
     if found is None:
         rows = pd.DataFrame(columns=FULL_SCORE_COLUMNS)
@@ -219,12 +227,17 @@ def kept_models(work: Work) -> Produced:
     )
 
 
+def _suite_uses_official(context: SettingsContext) -> bool:
+    return "official" in context.suite.file.reference_scores
+
+
 @stage_asset(
     grain=Grain.SUITE_CANDIDATE,
     deps=["suite_tasks"],
+    optional={"public_scores": _suite_uses_official},
     tables=["reference_scores.candidate_full_scores"],
     code_version="1",
-    settings=lambda context: context.bench.identify(context.model).fingerprint,
+    settings=lambda context: context.ports.models.identify(context.model).fingerprint,
     on_request=True,
     kinds=("duckdb", "huggingface"),
 )
@@ -235,10 +248,14 @@ def candidate_full_scores(work: Work) -> Produced:
     """
     rows = []
     refused: dict[str, str] = {}
+    public = work.rows("reference_scores.public_scores")
+    order = list(work.suite.file.reference_scores)
     for entry in work.suite.tasks:
-        order = list(work.suite.file.reference_scores)
+        mine = public[public["pool_task"] == entry.pool_task] if len(public) else public
         try:
-            found = work.bench.full_score(entry, work.model, work.max_tokens, order, work.progress)
+            found = work.ports.full_scores.full_score(
+                entry, work.model, work.max_tokens, order, mine, work.progress
+            )
         except QuarantinedScore as error:
             refused[entry.task] = str(error)
             continue

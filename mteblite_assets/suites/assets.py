@@ -9,6 +9,7 @@ import pandas as pd
 
 from mteblite.suites.catalog import Suite, suite_task_row
 from mteblite.suites.resolution import description_to_json
+from mteblite.suites.suite_file import SuiteModel
 from mteblite.suites.task_description import TASK_TYPES
 from mteblite_assets.graph.content import content_version
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
@@ -27,7 +28,7 @@ def _suite_settings(context: SettingsContext) -> Any:
     revisions = [e.description.dataset_revision for e in context.suite.tasks if e.description]
     asked = file.model_dump(exclude=NOT_IN_ROWS)
     left_out = [x.task for x in context.suite.left_out]
-    return asked, revisions, left_out, context.bench.mteb_version
+    return asked, revisions, left_out, context.ports.tasks.mteb_version
 
 
 @stage_asset(
@@ -63,7 +64,7 @@ def suite_tasks(work: Work) -> Produced:
     stands in `suites.mteb_differences`, what of a benchmark cannot take part, and why, in
     `suites.left_out_tasks`.
     """
-    suite = work.bench.resolve(work.suite)
+    suite = work.ports.tasks.resolve(work.suite)
     rows = pd.DataFrame([suite_task_row(suite, entry) for entry in suite.tasks])
     rows["supported"] = rows["task_type"].isin(TASK_TYPES)
     types = rows["task_type"].value_counts()
@@ -91,8 +92,8 @@ def suite_tasks(work: Work) -> Produced:
 
 
 def _differences(work: Work, suite: Suite) -> pd.DataFrame:
-    rows = pd.DataFrame([asdict(d) for d in work.bench.mteb_differences(suite)])
-    return rows.assign(mteb_version=work.bench.mteb_version) if len(rows) else rows
+    rows = pd.DataFrame([asdict(d) for d in work.ports.tasks.mteb_differences(suite)])
+    return rows.assign(mteb_version=work.ports.tasks.mteb_version) if len(rows) else rows
 
 
 def _facts(suite: Suite) -> pd.DataFrame:
@@ -138,6 +139,41 @@ def roster(work: Work) -> Produced:
     return Produced({"suites.roster": rows}, facts)
 
 
+MODEL_COLUMNS = ["model", "family", "role", "source", "provenance"]
+
+
+def _registered(context: SettingsContext) -> Any:
+    return [
+        (m.name, m.family, m.role, _source_of(m), m.provenance)
+        for m in sorted(context.suite.models, key=lambda m: m.name)
+    ]
+
+
+def _source_of(model: SuiteModel) -> str:
+    if not model.has_weights:
+        return "absent"
+    if model.name.startswith("package:"):
+        return "package"
+    return "local" if model.path else "hub"
+
+
+@stage_asset(
+    grain=Grain.SUITE,
+    tables=["suites.registered_models"],
+    code_version="1",
+    settings=_registered,
+    kinds=("duckdb", "yaml"),
+)
+def registered_models(work: Work) -> Produced:
+    """One row per (suite, model): who is registered now, references and candidates.
+
+    What views and reports show of a suite is of these models alone.
+    """
+    rows = pd.DataFrame(_registered(work), columns=MODEL_COLUMNS)
+    roles = {str(role): int(n) for role, n in rows["role"].value_counts().items()}
+    return Produced({"suites.registered_models": rows}, roles)
+
+
 def _description(context: SettingsContext) -> Any:
     description = context.entry.description
     return None if description is None else description_to_json(description)
@@ -156,7 +192,7 @@ def resolved_tasks(work: Work) -> Produced:
     Stands between suites and pools so that a changed K, selection or estimator ends here: the
     row, and so its data version, stays what it was.
     """
-    row = description_to_json(work.bench.describe(work.entry))
+    row = description_to_json(work.ports.tasks.describe(work.entry))
     kept = {k: v for k, v in row.items() if k not in ("path", "metrics")}
     kept = {k: list(v) if isinstance(v, tuple) else v for k, v in kept.items()}
     return Produced(

@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 from support import tiny_suite
 
-from mteblite_assets.reports import PROJECT, dbt_environment, dbt_executable
 from mteblite_resources.home import Home
+from mteblite_resources.reports import PROJECT, dbt_environment, dbt_executable
 from mteblite_resources.warehouse import Warehouse
 
 VARIANT = "anchor/mean/anchorset"
@@ -129,7 +129,7 @@ def build(home: Home) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [dbt_executable(), "build", "--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT),
          "--target-path", str(home.dbt)],
-        env={**os.environ, **dbt_environment(home)},
+        env={**os.environ, **dbt_environment(home.writer, home.dbt)},
         capture_output=True, text=True, check=False, timeout=240,
     )  # fmt: skip
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 
 from mteblite.reference_scores.pruning import prune_families
 from mteblite.reference_scores.public_models import COLUMNS as SCORE_COLUMNS
+from mteblite.suites.catalog import TaskEntry
 from mteblite.suites.task_types import task_types
 from mteblite_assets.embeddings.assets import model_settings
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
@@ -135,38 +138,29 @@ def full_scores(work: Work) -> Produced:
     vectors, keeps its result file and reads it back. A model without a score has no row, and
     does not enter the task; likewise one whose official score is in quarantine.
     """
+    started, order = time.perf_counter(), list(_order(work))
+    row, refused = _full_score(work, work.entry, order, work.rows("reference_scores.public_scores"))
+    facts: dict[str, Any] = {"score": "none in " + ", ".join(order)}
+    if row:
+        row["seconds"] = time.perf_counter() - started
+        facts = {"main_score": round(row["main_score"], 5), "source": row["source"]}
+    elif refused:
+        facts = {"score": "none", "refused": refused}
+    rows = pd.DataFrame([row] if row else [], columns=FULL_SCORE_COLUMNS)
+    return Produced({"reference_scores.shared_full_scores": rows}, facts)
+
+
+def _full_score(
+    work: Work, entry: TaskEntry, order: list[str], public: pd.DataFrame
+) -> tuple[dict[str, Any], str]:
+    """A model's full score as a row, empty where no source has one; and why it is refused."""
     try:
-        return _full_score(work, list(_order(work)))
+        found = work.ports.full_scores.full_score(
+            entry, work.model, work.max_tokens, order, public, work.progress
+        )
     except QuarantinedScore as error:
-        rows = pd.DataFrame(columns=FULL_SCORE_COLUMNS)
-        return Produced(
-            {"reference_scores.shared_full_scores": rows}, {"score": "none", "refused": str(error)}
-        )
-
-
-def _full_score(work: Work, order: list[str]) -> Produced:
-    started = time.perf_counter()
-    public = work.rows("reference_scores.public_scores")
-    found = work.ports.full_scores.full_score(
-        work.entry, work.model, work.max_tokens, order, public, work.progress
-    )
-    if found is None:
-        rows = pd.DataFrame(columns=FULL_SCORE_COLUMNS)
-        return Produced(
-            {"reference_scores.shared_full_scores": rows},
-            {"score": "none in " + ", ".join(order)},
-        )
-    row = {
-        "main_score": found.main_score,
-        "source": found.source,
-        "revision": found.revision,
-        "mteb_version": found.mteb_version,
-        "seconds": time.perf_counter() - started,
-    }
-    return Produced(
-        {"reference_scores.shared_full_scores": pd.DataFrame([row])},
-        {"main_score": round(found.main_score, 5), "source": found.source},
-    )
+        return {}, str(error)
+    return ({} if found is None else asdict(found)), ""
 
 
 @stage_asset(
@@ -216,19 +210,17 @@ def kept_models(work: Work) -> Produced:
     types = task_types(work.rows("suites.suite_tasks"))
     rows = prune_families(scores[["model", "task", "main_score"]], families, task_types=types)
     kept = rows[rows["kept"]]
-    return Produced(
-        {"reference_scores.kept_models": rows},
-        {
-            "kept": len(kept),
-            "of": len(rows),
-            "families": kept["family"].nunique(),
-            "models": ", ".join(kept["model"]),
-        },
-    )
+    facts: dict[str, Any] = {"kept": len(kept), "of": len(rows)}
+    facts |= {"families": kept["family"].nunique(), "models": ", ".join(kept["model"])}
+    return Produced({"reference_scores.kept_models": rows}, facts)
+
+
+def _suite_order(context: SettingsContext) -> Sequence[str]:
+    return context.suite.file.reference_scores
 
 
 def _suite_uses_official(context: SettingsContext) -> bool:
-    return "official" in context.suite.file.reference_scores
+    return "official" in _suite_order(context)
 
 
 @stage_asset(
@@ -246,30 +238,15 @@ def candidate_full_scores(work: Work) -> Produced:
 
     A candidate needs no full run; this one shows how near its prediction was.
     """
-    rows = []
-    refused: dict[str, str] = {}
-    public = work.rows("reference_scores.public_scores")
-    order = list(work.suite.file.reference_scores)
+    rows, refused = [], {}
+    public, order = work.rows("reference_scores.public_scores"), list(_suite_order(work))
     for entry in work.suite.tasks:
         mine = public[public["pool_task"] == entry.pool_task] if len(public) else public
-        try:
-            found = work.ports.full_scores.full_score(
-                entry, work.model, work.max_tokens, order, mine, work.progress
-            )
-        except QuarantinedScore as error:
-            refused[entry.task] = str(error)
-            continue
-        if found is not None:
-            rows.append(
-                {
-                    "task": entry.task,
-                    "main_score": found.main_score,
-                    "source": found.source,
-                    "revision": found.revision,
-                    "mteb_version": found.mteb_version,
-                }
-            )
+        row, reason = _full_score(work, entry, order, mine)
+        if row:
+            rows.append({"task": entry.task, **row})
+        elif reason:
+            refused[entry.task] = reason
     table = pd.DataFrame(rows, columns=["task", *FULL_SCORE_COLUMNS[:-1]])
-    return Produced(
-        {"reference_scores.candidate_full_scores": table}, {"tasks": len(table), **refused}
-    )
+    facts = {"tasks": len(table), **refused}
+    return Produced({"reference_scores.candidate_full_scores": table}, facts)

@@ -22,6 +22,13 @@ NOT_IN_ROWS = {
 }  # fmt: skip
 """Keys of a suite file that other stages alone read, and have among their settings."""
 
+NOT_CONTENT = ["k", "selection", "estimator", "dataset_revision", "mteb_version"]
+"""Columns of `suite_tasks` that are no reason to make again what depends on the task list.
+
+Methods are settings of the stages that use them. New data of one task change `resolved_tasks` of
+that task alone. Another version of mteb that gives the same answer changes nothing.
+"""
+
 
 def _suite_settings(context: SettingsContext) -> Any:
     file = context.suite.file
@@ -67,28 +74,26 @@ def suite_tasks(work: Work) -> Produced:
     suite = work.ports.tasks.resolve(work.suite)
     rows = pd.DataFrame([suite_task_row(suite, entry) for entry in suite.tasks])
     rows["supported"] = rows["task_type"].isin(TASK_TYPES)
-    types = rows["task_type"].value_counts()
-    # New data of one task are that task's affair (`resolved_tasks`), not all tasks' of the suite;
-    # a method is the affair of the stages that use it, which have it among their settings. Nor
-    # does the version of the mteb that was asked count, where it gave the same answer.
-    methods = ["k", "selection", "estimator"]
-    content = rows.drop(columns=["dataset_revision", "mteb_version", *methods])
-    differing = _differences(work, suite)
-    return Produced(
-        {
-            "suites.suite_tasks": rows,
-            "suites.left_out_tasks": pd.DataFrame([asdict(x) for x in suite.left_out]),
-            "suites.mteb_differences": differing,
-            "suites.suite_facts": _facts(suite),
-        },
-        {
-            "tasks": len(rows),
-            "types": ", ".join(f"{t} {n}" for t, n in types.items()),
-            "left_out": ", ".join(x.task for x in suite.left_out) or "none",
-            "differences": len(differing),
-        },
-        version=content_version({"suites.suite_tasks": content}),
-    )
+    tables = {
+        "suites.suite_tasks": rows,
+        "suites.left_out_tasks": pd.DataFrame([asdict(x) for x in suite.left_out]),
+        "suites.mteb_differences": _differences(work, suite),
+        "suites.suite_facts": _facts(suite),
+    }
+    content = rows.drop(columns=NOT_CONTENT)
+    version = content_version({"suites.suite_tasks": content})
+    return Produced(tables, _shown(tables), version=version)
+
+
+def _shown(tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
+    left_out = tables["suites.left_out_tasks"]
+    types = tables["suites.suite_tasks"]["task_type"].value_counts()
+    return {
+        "tasks": len(tables["suites.suite_tasks"]),
+        "types": ", ".join(f"{t} {n}" for t, n in types.items()),
+        "left_out": ", ".join(left_out["task"]) if len(left_out) else "none",
+        "differences": len(tables["suites.mteb_differences"]),
+    }
 
 
 def _differences(work: Work, suite: Suite) -> pd.DataFrame:

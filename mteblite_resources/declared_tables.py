@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from mteblite_resources.warehouse import SCHEMA, Warehouse
 
@@ -67,6 +68,15 @@ class DeclaredConnection:
         check_statement(sql, self._tables)
         return self._connection.execute(sql, parameters)
 
+    def arrow(self, sql: str) -> pa.Table:
+        """Return the rows of a query as an Arrow table, without a copy.
+
+        Raises:
+            UndeclaredTableError: it names a table that the asset does not declare.
+        """
+        check_statement(sql, self._tables)
+        return self._connection.sql(sql).to_arrow_table()
+
     def register(self, name: str, rows: Any) -> None:
         """Make a frame or Arrow table known under a name."""
         self._connection.register(name, rows)
@@ -86,30 +96,31 @@ def check_statement(sql: str, tables: DeclaredTables) -> None:
     if kinds - _ALLOWED:
         names = ", ".join(sorted(kind.name for kind in kinds - _ALLOWED))
         raise UndeclaredTableError(f"asset {tables.asset} may not run a statement {names}: {sql}")
-    changed = {name.lower() for name in _changed().findall(sql)}
+    changed = named_tables(sql, changed=True)
     for table in sorted(changed - set(tables.writes)):
         raise UndeclaredTableError(
             f"asset {tables.asset} changes {table}, which is not among its `self_written` "
             f"tables {sorted(tables.writes)}: declare it, or hand over rows of its `tables`"
         )
-    named = {name.lower() for name in _named().findall(sql)}
-    for table in sorted(named - {*tables.reads, *tables.writes}):
+    declared = {*tables.reads, *tables.writes}
+    for table in sorted(named_tables(sql) - declared):
         raise UndeclaredTableError(
             f"asset {tables.asset} reads {table}, which it does not declare; in SQL it may read "
-            f"{sorted({*tables.reads, *tables.writes})}: name the asset that writes it in `deps`"
+            f"{sorted(declared)}: name the asset that writes it in `deps`"
         )
 
 
-@cache
-def _named() -> re.Pattern[str]:
-    """Every table of a schema of the warehouse: SQL here always names the schema."""
-    schemas = "|".join(_SCHEMAS.findall(SCHEMA.read_text()))
-    return re.compile(rf"\b(?:{schemas})\.\w+", re.IGNORECASE)
+def named_tables(sql: str, *, changed: bool = False) -> set[str]:
+    """Return the tables (`schema.name`, lower case) that SQL names, or those that it changes.
+
+    SQL of this project always names the schema.
+    """
+    pattern = rf"(?:{_schemas()})\.\w+"
+    if changed:
+        pattern = rf"(?:INSERT\s+(?:OR\s+\w+\s+)?INTO|DELETE\s+FROM|UPDATE)\s+({pattern})"
+    return {name.lower() for name in re.findall(rf"\b{pattern}", sql, re.IGNORECASE)}
 
 
 @cache
-def _changed() -> re.Pattern[str]:
-    return re.compile(
-        rf"\b(?:INSERT\s+(?:OR\s+\w+\s+)?INTO|DELETE\s+FROM|UPDATE)\s+({_named().pattern})",
-        re.IGNORECASE,
-    )
+def _schemas() -> str:
+    return "|".join(_SCHEMAS.findall(SCHEMA.read_text()))

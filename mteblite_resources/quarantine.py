@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-
 from mteblite.reference_scores.revision_pick import is_range
 from mteblite.reference_scores.suspicion import suspicious_cells
 from mteblite.suites.suite_file import read_suite_file
@@ -88,7 +86,7 @@ def rebuild_quarantine(connection: DeclaredConnection) -> None:
     for rule in _RULES.values():
         connection.execute(f"{_INSERT} ({rule})")
     _note_ranges(connection)
-    counting: pa.Table = connection.execute(_COUNTING).to_arrow_table()
+    counting = connection.arrow(_COUNTING)
     cells = counting.to_pandas(strings_to_categorical=True)
     if cells.empty:
         return

@@ -62,16 +62,12 @@ def read_inputs(
 ) -> dict[str, pd.DataFrame]:
     """Return by table name the rows that a partition may read: of its deps, and what it keeps."""
     inputs: dict[str, pd.DataFrame] = {}
-    wanted = {}
-    if declaration.hands_rows:
-        for dep in declaration.deps:
-            above = declarations()[dep].grain
-            keys = upstream_keys(above, declaration.grain, key, context.catalog)
-            wanted[dep] = keys if declaration.reads(dep, context) else []
-    if declaration.keeps_rows:
-        wanted[declaration.name] = [key]
-    for name, keys in wanted.items():
-        upstream = declarations()[name]
+    wanted = [(declaration, [key])] if declaration.keeps_rows else []
+    for dep in declaration.deps if declaration.hands_rows else ():
+        upstream = declarations()[dep]
+        keys = upstream_keys(upstream.grain, declaration.grain, key, context.catalog)
+        wanted.append((upstream, keys if declaration.reads(dep, context) else []))
+    for upstream, keys in wanted:
         columns = list(columns_of(upstream.grain, keys[0])) if keys else []
         frame = pd.DataFrame([columns_of(upstream.grain, k) for k in keys], columns=columns)
         for table in upstream.tables:

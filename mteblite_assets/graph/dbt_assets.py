@@ -1,6 +1,6 @@
 """Dagster's side of the dbt reports: their models as assets, and a run of dbt as Dagster's events.
 
-dagster-dbt imports dbt-core, which takes about a second of the UI's start.
+dagster-dbt imports dbt-core: 0.7 seconds of processor time at every load of the definitions.
 """
 
 import os

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import dagster as dg
 
 from mteblite.suites.catalog import Catalog
@@ -13,7 +15,7 @@ from mteblite_resources.workbench import Workbench
 
 
 def record_registered_models(
-    instance: dg.DagsterInstance, catalog: Catalog, bench: Workbench
+    instance: dg.DagsterInstance, catalog: Catalog, bench: Workbench, in_turn: Collection[str] = ()
 ) -> None:
     """Run the stale partitions of `registered_models`, and forget those of suites that are gone.
 
@@ -21,8 +23,10 @@ def record_registered_models(
         instance: learns of what was made.
         catalog: suites and models as they are now.
         bench: the home.
+        in_turn: suites whose partition the caller runs itself.
     """
-    for done in run_partitions(registered_models, sorted(catalog.suites), catalog, bench):
+    keys = sorted(set(catalog.suites) - set(in_turn))
+    for done in run_partitions(registered_models, keys, catalog, bench):
         if done.status != "fresh":
             log_done(instance, instance.report_runless_asset_event, registered_models, done)
     with bench.warehouse.session() as connection:

@@ -5,7 +5,7 @@ assets, because a run of partitioned assets covers one contiguous range of one k
 and what is stale after a change is none.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import dagster as dg
@@ -20,6 +20,7 @@ from mteblite_assets.graph.partitions import CANDIDATES, MODELS
 from mteblite_assets.graph.plan import plan_asset, scoped_keys, wanted_assets
 from mteblite_assets.graph.registered import record_registered_models
 from mteblite_assets.graph.work import SettingsContext
+from mteblite_assets.suites.assets import registered_models
 from mteblite_resources.resources import RESOURCE_KEYS, workbench_of
 from mteblite_resources.warehouse import read_ledger
 from mteblite_resources.workbench import Workbench
@@ -70,8 +71,17 @@ def scope_config(scope: Scope, *, force: bool, on_request: list[str]) -> dict[st
     return {"ops": {OP: {"config": config}}}
 
 
-def register_partitions(instance: dg.DagsterInstance, catalog: Catalog, bench: Workbench) -> None:
-    """Make the dynamic partitions of all registered models, and take back those of none."""
+def register_partitions(
+    instance: dg.DagsterInstance, catalog: Catalog, bench: Workbench, in_turn: Collection[str] = ()
+) -> None:
+    """Make the dynamic partitions of all registered models, and take back those of none.
+
+    Args:
+        instance: knows the partitions.
+        catalog: suites and models as they are now.
+        bench: the home.
+        in_turn: suites whose `registered_models` the caller runs itself.
+    """
     suites = catalog.suites.values()
     wanted = {
         MODELS: {m.name for s in suites for m in s.references()},
@@ -83,7 +93,7 @@ def register_partitions(instance: dg.DagsterInstance, catalog: Catalog, bench: W
             instance.add_dynamic_partitions(definition, sorted(names - present))
         for gone in sorted(present - names):
             instance.delete_dynamic_partition(definition, gone)
-    record_registered_models(instance, catalog, bench)
+    record_registered_models(instance, catalog, bench, in_turn)
 
 
 def _upkeep_op() -> dg.OpDefinition:
@@ -101,10 +111,12 @@ def _upkeep_op() -> dg.OpDefinition:
         asked = context.op_config
         bench = workbench_of(context.resources)
         bench.ports.tasks.resolve(bench.catalog().suite(asked["suite"]))
-        register_partitions(context.instance, bench.catalog(), bench)
-        report: dict[str, Any] = {"assets": {}, "failed_checks": []}
         scope = Scope(asked["suite"], *(tuple(asked[k]) for k in ("tasks", "models", "stages")))
-        for declaration in wanted_assets(scope, on_request=asked["on_request"]):
+        assets = wanted_assets(scope, on_request=asked["on_request"])
+        in_turn = [scope.suite] if registered_models in assets else []
+        register_partitions(context.instance, bench.catalog(), bench, in_turn)
+        report: dict[str, Any] = {"assets": {}, "failed_checks": []}
+        for declaration in assets:
             _run_stale(context, bench, declaration, scope, report)
         yield dg.Output(report)
         problems = [*report["failed_checks"], *failures_in(report)]

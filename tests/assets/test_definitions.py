@@ -14,6 +14,7 @@ import pytest
 
 from mteblite_assets.flow import ASSETS
 from mteblite_assets.graph.stages import STAGE_NAMES
+from mteblite_resources.home import Home
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ("torch", "transformers", "sentence_transformers", "mteb", "sklearn")
@@ -35,6 +36,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("DAGSTER_HOME", str(root / "dagster"))
         from mteblite_assets.definitions import build_definitions
 
+        Home(root).prepare()
         build_definitions()
         yield root
 

@@ -17,7 +17,7 @@ from mteblite_assets.graph.declaration import Declaration, Produced, in_flow_ord
 from mteblite_assets.graph.driver import run_partitions
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import Work
-from mteblite_resources.declared_tables import DeclaredTables, UndeclaredTableError
+from mteblite_resources.declared_tables import DeclaredTables, UndeclaredTableError, named_tables
 from mteblite_resources.home import Home
 from mteblite_resources.reports import PROJECT
 from mteblite_resources.workbench import Workbench
@@ -39,12 +39,11 @@ def tables_in(schema: duckdb.DuckDBPyConnection, sql: str) -> set[str]:
     rows = schema.execute("SELECT schema_name || '.' || view_name, sql FROM duckdb_views()")
     views = dict(rows.fetchall())
     found: set[str] = set()
-    waiting = schema.get_table_names(sql, qualified=True)
+    waiting = named_tables(sql)
     while waiting:
         name = waiting.pop()
         if name in views:
-            body = views[name].split(" AS ", 1)[1]
-            waiting |= schema.get_table_names(body, qualified=True)
+            waiting |= named_tables(views[name]) - {name}
         else:
             found.add(name)
     return found
@@ -158,6 +157,28 @@ def test_what_a_dep_writes_itself_may_be_read_but_not_changed(tmp_path: Path) ->
         assert connection.execute("FROM suites.suite_facts").fetchall() == []
         with pytest.raises(UndeclaredTableError, match=r"asset reader changes suites\.suite_facts"):
             connection.execute("INSERT INTO suites.suite_facts BY NAME SELECT 's' AS suite")
+
+
+def test_a_record_grows_also_where_another_run_adds_to_it_meanwhile(tmp_path: Path) -> None:
+    bench = Workbench(Home(tmp_path / "home"))
+    others: list[str] = ["another"]
+
+    def record(work: Work) -> Produced:
+        """One row per run."""
+        earlier = work.rows("suites.roster")[["model", "family"]]
+        name = others.pop() if others else "own"
+        if name == "another":
+            others.append("meanwhile")
+            list(run_partitions(asset, ["sample"], bench.catalog(), bench))
+        new = pd.DataFrame([{"model": name, "family": "f"}])
+        return Produced({"suites.roster": pd.concat([earlier, new])})
+
+    asset = made(record, keeps_rows=True)
+    done = run_partitions(asset, ["sample"], bench.catalog(), bench, force=True)
+    assert [d.status for d in done] == ["ok"]
+    with bench.warehouse.session() as connection:
+        kept = connection.execute("SELECT model FROM suites.roster").fetchall()
+    assert kept == [("meanwhile",), ("own",)]
 
 
 def test_nothing_that_a_function_is_handed_reaches_the_warehouse(tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 dagster-dbt imports dbt-core: 0.7 seconds of processor time at every load of the definitions.
 """
 
+import io
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import redirect_stdout
 from typing import Any
 
 import dagster as dg
@@ -73,9 +75,10 @@ def run_dbt(reports: Reports) -> tuple[list[Any], str]:
     os.environ.update(reports.environment())
     cli = DbtCliResource(project_dir=str(PROJECT), dbt_executable=dbt_executable())
     manifest = reports.manifest()
-    with reports.locked():
+    # dagster-dbt prints every line of dbt, which its log in `target/runs` has, too.
+    with reports.locked(), redirect_stdout(io.StringIO()):
         run = cli.cli(
-            ["build", "--quiet"],
+            ["build"],
             manifest=manifest,
             dagster_dbt_translator=TRANSLATOR,
             target_path=reports.target / "runs",
@@ -87,4 +90,4 @@ def run_dbt(reports: Reports) -> tuple[list[Any], str]:
             for event in line.to_default_asset_events(manifest, TRANSLATOR)
         ]
     error = run.get_error()
-    return events, f"dbt failed: {error}" if error else ""
+    return events, " ".join(f"dbt failed: {error}".split())[:2000] if error else ""

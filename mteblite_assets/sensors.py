@@ -8,10 +8,10 @@ from typing import Any
 import dagster as dg
 
 from mteblite.suites.catalog import Catalog
-from mteblite_assets.graph.declaration import declarations
-from mteblite_assets.graph.keys import Grain, columns_of
+from mteblite_assets.flow import declarations
+from mteblite_assets.graph.keys import Grain, Scope, columns_of
 from mteblite_assets.graph.partitions import CANDIDATES, Partitions
-from mteblite_assets.graph.plan import Ledger, Scope, require, scoped_keys, why_stale
+from mteblite_assets.graph.plan import Ledger, require, scoped_keys, why_stale
 from mteblite_assets.graph.upkeep import JOB, register_partitions, scope_config
 from mteblite_assets.graph.watching import Arrival, arrivals
 from mteblite_assets.graph.work import SettingsContext
@@ -156,7 +156,7 @@ def changed_suites(bench: Workbench) -> dict[str, Changed]:
     catalog = bench.catalog()
     changed: dict[str, Changed] = {}
     for suite in sorted(catalog.suites):
-        context = SettingsContext({"suite": suite}, catalog, bench)
+        context = SettingsContext({"suite": suite}, catalog, bench.ports)
         needs = [require(declarations()[name], context, suite, ledger) for name in SUITE_ROOTS]
         entries = [ledger.get((name, suite)) for name in SUITE_ROOTS]
         if any(entry is None for entry in entries):
@@ -183,7 +183,7 @@ def _changed_methods(
             entry = ledger.get((declaration.name, key))
             if entry is None or entry["status"] != "ok":
                 continue
-            context = SettingsContext(columns_of(declaration.grain, key), catalog, bench)
+            context = SettingsContext(columns_of(declaration.grain, key), catalog, bench.ports)
             now = require(declaration, context, key, ledger).settings_hash
             if now != entry["settings_hash"]:
                 hashes.append(now)

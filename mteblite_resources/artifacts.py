@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from mteblite.pools.pool import Pool
-from mteblite_resources.home import Home
 
 POOLS_KEPT = 12
 
@@ -23,8 +22,9 @@ POOLS_KEPT = 12
 class Artifacts:
     """Pools and arrays of one home, each named by the hash of its content."""
 
-    def __init__(self, home: Home) -> None:
-        self.home = home
+    def __init__(self, pools: Path, observations: Path) -> None:
+        self._pools_folder = pools
+        self._observations = observations
         self._pools: OrderedDict[str, Pool] = OrderedDict()
 
     def save_pool(self, pool_task: str, pool: Pool) -> str:
@@ -46,7 +46,7 @@ class Artifacts:
         np.save(buffer, array.astype(np.float32), allow_pickle=False)
         content = buffer.getvalue()
         name = hashlib.sha256(content).hexdigest()[:32] + ".npy"
-        path = self.home.observations / name
+        path = self._observations / name
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=".array-")
@@ -61,7 +61,7 @@ class Artifacts:
         Raises:
             ValueError: the file is gone.
         """
-        path = self.home.observations / name
+        path = self._observations / name
         if not path.exists():
             raise ValueError(
                 f"observations file {name} is gone: run `mteblite materialize --stage outcomes "
@@ -70,7 +70,7 @@ class Artifacts:
         return np.asarray(np.load(path, allow_pickle=False))
 
     def _pool_folder(self, pool_task: str, pool_hash: str) -> Path:
-        return self.home.pools / pool_task.replace("/", ".") / pool_hash
+        return self._pools_folder / pool_task.replace("/", ".") / pool_hash
 
 
 def remember(

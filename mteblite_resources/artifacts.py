@@ -6,13 +6,11 @@ import hashlib
 import io
 import os
 import tempfile
-from collections import OrderedDict
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from cachetools import LRUCache
 
 from mteblite.pools.pool import Pool
 
@@ -25,7 +23,7 @@ class Artifacts:
     def __init__(self, pools: Path, observations: Path) -> None:
         self._pools_folder = pools
         self._observations = observations
-        self._pools: OrderedDict[str, Pool] = OrderedDict()
+        self._pools: LRUCache[Path, Pool] = LRUCache(POOLS_KEPT)
 
     def save_pool(self, pool_task: str, pool: Pool) -> str:
         """Write a pool under its hash and return the hash."""
@@ -37,8 +35,9 @@ class Artifacts:
         """Return the pool of a row of `pools.shared_pool_stats`."""
         pool_hash = str(stats["pool_hash"].iloc[0])
         folder = self._pool_folder(pool_task, pool_hash)
-        pool: Pool = remember(self._pools, str(folder), lambda: Pool.load(folder), POOLS_KEPT)
-        return pool
+        if folder not in self._pools:
+            self._pools[folder] = Pool.load(folder)
+        return self._pools[folder]
 
     def save_array(self, array: np.ndarray) -> str:
         """Keep an array as float32 under the hash of its content and return the file's name."""
@@ -71,19 +70,3 @@ class Artifacts:
 
     def _pool_folder(self, pool_task: str, pool_hash: str) -> Path:
         return self._pools_folder / pool_task.replace("/", ".") / pool_hash
-
-
-def remember(
-    kept: OrderedDict[Any, Any],
-    key: Any,
-    make: Callable[[], Any],
-    limit: int,
-    drop: Callable[[Any], None] = lambda _: None,
-) -> Any:
-    """Return kept[key], made on demand; the least recently used beyond the limit is dropped."""
-    if key not in kept:
-        kept[key] = make()
-        while len(kept) > limit:
-            drop(kept.popitem(last=False)[1])
-    kept.move_to_end(key)
-    return kept[key]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from cachetools import LRUCache
 
 from mteblite.models.encoders import EncodingSettings, open_encoder
 from mteblite.models.model_identity import ModelIdentity, identify
@@ -17,7 +17,6 @@ from mteblite.suites.suite_model import SuiteModel
 from mteblite.suites.task_description import TaskDescription
 from mteblite.tasks.mteb_tasks import MtebTasks
 from mteblite.vectors.store import VectorStore
-from mteblite_resources.artifacts import remember
 from mteblite_resources.catalog_files import load_catalog
 from mteblite_resources.home import Home
 from mteblite_resources.vector_migration import migrate_vectors
@@ -26,6 +25,16 @@ if TYPE_CHECKING:
     from mteblite.models.stored_encoder import StoredEncoder
 
 ENCODERS_KEPT = 2
+
+
+class _OpenEncoders(LRUCache[str, "StoredEncoder"]):
+    """Encoders in memory; the least recently used one is closed when there is one too many."""
+
+    def popitem(self) -> tuple[str, StoredEncoder]:
+        """Close and remove the least recently used encoder."""
+        key, encoder = super().popitem()
+        encoder.close()
+        return key, encoder
 
 
 class Models:
@@ -43,7 +52,7 @@ class Models:
         self._tasks = tasks
         self._encoding = encoding
         self._identities: dict[str, ModelIdentity] = {}
-        self._encoders: OrderedDict[str, StoredEncoder] = OrderedDict()
+        self._encoders = _OpenEncoders(ENCODERS_KEPT)
 
     @property
     def numerics(self) -> str:
@@ -75,10 +84,8 @@ class Models:
     ) -> StoredEncoder:
         """Return a model that answers from the store and encodes what is missing."""
         key = f"{model.model_dump_json()} {max_tokens}"
-        return remember(
-            self._encoders,
-            key,
-            lambda: open_encoder(
+        if key not in self._encoders:
+            self._encoders[key] = open_encoder(
                 self.with_weights(model),
                 self.identify(model),
                 self._store,
@@ -87,10 +94,8 @@ class Models:
                 settings=self._encoding,
                 keep=self._siblings,
                 progress=lambda done, total: progress(f"encoded {done} of {total} texts"),
-            ),
-            ENCODERS_KEPT,
-            drop=lambda encoder: encoder.close(),
-        )
+            )
+        return self._encoders[key]
 
     def embed(self, pool: Pool, encoder: StoredEncoder, description: TaskDescription) -> np.ndarray:
         """Return the vectors (n_texts, dim) of a pool's texts, in their order."""

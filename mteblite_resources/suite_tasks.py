@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections import OrderedDict
 from typing import Any
+
+from cachetools import LRUCache
 
 from mteblite.suites.catalog import Suite, TaskEntry
 from mteblite.suites.resolution import Difference, Resolution, differences
 from mteblite.suites.task_description import TaskDescription
 from mteblite.tasks.mteb_tasks import MtebTasks
 from mteblite.tasks.resolving import resolve_tasks
-from mteblite_resources.artifacts import remember
 from mteblite_resources.catalog_files import load_catalog
 from mteblite_resources.frozen_tasks import recall_resolution, remember_resolution
 from mteblite_resources.home import Home
@@ -31,7 +31,7 @@ class SuiteTasks:
         """
         self.source = source
         self._home = home
-        self._loaded: OrderedDict[TaskDescription, Any] = OrderedDict()
+        self._loaded: LRUCache[TaskDescription, Any] = LRUCache(TASKS_KEPT)
 
     @property
     def mteb_version(self) -> str:
@@ -87,11 +87,9 @@ class SuiteTasks:
         Its random generators are as after loading: a run of mteb moves them on, and the next
         model would meet other samples (clustering draws its documents and bootstraps from them).
         """
-
-        def load() -> Any:
+        if description not in self._loaded:
             task = self.source.loaded_task(description)
-            return task, copy.deepcopy((task.rng_state, task.np_rng))
-
-        task, generators = remember(self._loaded, description, load, TASKS_KEPT)
+            self._loaded[description] = task, copy.deepcopy((task.rng_state, task.np_rng))
+        task, generators = self._loaded[description]
         task.rng_state, task.np_rng = copy.deepcopy(generators)
         return task

@@ -32,8 +32,7 @@ class Artifacts:
 
     def pool(self, stats: pd.DataFrame, pool_task: str) -> Pool:
         """Return the pool of a row of `pools.shared_pool_stats`."""
-        pool_hash = str(stats["pool_hash"].iloc[0])
-        folder = self._pool_folder(pool_task, pool_hash)
+        folder = self._pool_folder(pool_task, str(stats["pool_hash"].iloc[0]))
         if folder not in self._pools:
             self._pools[folder] = Pool.load(folder)
         return self._pools[folder]

@@ -124,7 +124,10 @@ def _check_models(file_name: str, file: SuiteFile) -> None:
 
 def _suite(home: Home, file: SuiteFile, path: Path) -> Suite:
     located, missing = _locate_data(file, path, home)
-    models = {m.name: _locate_model(m, path, home) for m in file.models}
+    models = {
+        m.name: m if m.path is None else m.model_copy(update={"path": _locate(m.path, path, home)})
+        for m in file.models
+    }
     for record in sorted((home.models / file.name).glob("*.json")):
         name, model = _read_record(record)
         if model is None:
@@ -166,12 +169,6 @@ def _locate_data(file: SuiteFile, path: Path, home: Home) -> tuple[SuiteFile, li
         else:
             tasks.append(task.model_copy(update={"path": place}) if place else task)
     return file.model_copy(update={"tasks": tasks}), missing
-
-
-def _locate_model(model: SuiteModel, path: Path, home: Home) -> SuiteModel:
-    if model.path is None:
-        return model
-    return model.model_copy(update={"path": _locate(model.path, path, home)})
 
 
 def _locate(named: str, suite_file: Path, home: Home) -> str:

@@ -68,11 +68,7 @@ class DeclaredConnection:
         return self._connection.execute(sql, parameters)
 
     def arrow(self, sql: str) -> pa.Table:
-        """Return the rows of a query as an Arrow table, without a copy.
-
-        Raises:
-            UndeclaredTableError: it names a table that the asset does not declare.
-        """
+        """Return the rows of a query as an Arrow table, without a copy; raises like `execute`."""
         check_statement(sql, self._tables)
         return self._connection.sql(sql).to_arrow_table()
 

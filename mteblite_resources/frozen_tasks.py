@@ -12,7 +12,6 @@ import json
 import os
 import tempfile
 import threading
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,14 +48,7 @@ def packaged_resolution(file: SuiteFile) -> Resolution | None:
 def remember_resolution(
     home: Home, file: SuiteFile, found: Resolution, *, whole: bool = False
 ) -> None:
-    """Freeze the resolved tasks of a suite in the home.
-
-    Args:
-        home: holds the file.
-        file: the suite's file.
-        found: all its tasks.
-        whole: store also the tasks that are equal to the packaged ones.
-    """
+    """Freeze all tasks of a suite in the home; with `whole` also those equal to packaged ones."""
     shipped = applicable(packaged_resolution(file), file.tasks, file.benchmark)
     if not whole:
         found = without(found, [n for n, t in found.tasks.items() if shipped.tasks.get(n) == t])
@@ -119,8 +111,7 @@ def _read(path: Path) -> Resolution | None:
 @cached(LRUCache(RESOLUTIONS_KEPT), lock=threading.RLock())
 def _parse(path: Path, _state: tuple[int, int]) -> Resolution | None:
     try:
-        value: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return resolution_from_json(value)
+        return resolution_from_json(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(
             f"{path}, the frozen tasks of a suite, is damaged ({type(error).__name__}: {error}): "

@@ -14,8 +14,7 @@ from mteblite.reference_scores.registry_facts import RegistryFacts
 def registry_facts(cache: Path) -> RegistryFacts:
     """Return the facts of the installed mteb; imports it only where the cache has none.
 
-    Args:
-        cache: folder with one file per version of mteb.
+    The cache is a folder with one file per version of mteb.
     """
     path = cache / f"mteb-{importlib.metadata.version('mteb')}-registry.json"
     try:

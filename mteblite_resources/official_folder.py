@@ -81,8 +81,8 @@ def _known(connection: DeclaredConnection, facts: RegistryFacts) -> dict[str, tu
     rows = connection.execute(
         "SELECT path, size, mtime_ns, read_with FROM reference_scores.ingested_files"
     ).fetchall()
-    same = facts.mteb_version
-    return {path: (size, mtime) if read == same else (-1, -1) for path, size, mtime, read in rows}
+    now = facts.mteb_version
+    return {path: (size, mtime) if read == now else (-1, -1) for path, size, mtime, read in rows}
 
 
 def _difference(

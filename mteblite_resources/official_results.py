@@ -2,9 +2,8 @@
 
 `MTEBLITE_OFFICIAL_SCORES` names a checkout or mirror of the public results repository (a folder
 of mteb result files), or a Parquet table of its cells. Both fill the same tables:
-`reference_scores.ingested_files`, `ingested_cells`, `quarantine` and `quarantine_rules`. They hold
-hundreds of thousands of files, and a run changes few of them. Therefore the changed files are
-written in transactions of their own, apart from the partition.
+`reference_scores.ingested_files`, `ingested_cells`, `quarantine` and `quarantine_rules`. A run
+changes few of their many rows, so they are written in separate transactions, not as a partition.
 """
 
 from __future__ import annotations
@@ -96,10 +95,6 @@ class OfficialResults:
     ) -> pd.DataFrame:
         """Bring the ingested tables up to date with the files; unchanged files are not opened.
 
-        Args:
-            tables: the ingested tables.
-            progress: called with a short text before reading.
-
         Returns:
             One row for `reference_scores.result_sources`, without the source.
 
@@ -108,13 +103,12 @@ class OfficialResults:
         """
         started = time.perf_counter()
         place = self._place()
-        kind = NONE if place is None else "table" if place.is_file() else "folder"
         if place is None:
-            n_read = _forget(tables)
-        elif kind == "table":
-            n_read = official_table.ingest(tables, place, self.facts)
+            kind, n_read = NONE, _forget(tables)
+        elif place.is_file():
+            kind, n_read = "table", official_table.ingest(tables, place, self.facts)
         else:
-            n_read = official_folder.ingest(tables, place, self.facts, progress)
+            kind, n_read = "folder", official_folder.ingest(tables, place, self.facts, progress)
         with tables.session() as connection:
             refresh_quarantine(connection)
             return _summary(connection, kind, n_read, time.perf_counter() - started)
@@ -123,10 +117,6 @@ class OfficialResults:
     def facts(self) -> RegistryFacts:
         """Facts of mteb's registry; empty where there are no official results."""
         return RegistryFacts() if self.location is None else registry_facts(self.cache)
-
-    def model_name(self, name: str) -> str:
-        """Return the present name of a model in mteb's registry."""
-        return self.facts.model_name(name)
 
     def _place(self) -> Path | None:
         """Return the table, or the folder of the models' folders."""

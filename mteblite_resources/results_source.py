@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from mteblite.reference_scores.registry_facts import RegistryFacts
-from mteblite.reference_scores.result_format import RefusedFile, ResultFile
+from mteblite.reference_scores.result_format import Cell, RefusedFile, ResultFile
 from mteblite.suites.suite_model import mteb_name
 from mteblite.suites.task_description import TaskDescription
 from mteblite_resources.result_folder import folder_name, results_root
@@ -110,11 +109,10 @@ class ResultsSource:
         for name in self.order:
             try:
                 score = self._from(name, model, revision, description)
+                if score is not None:
+                    return score
             except RefusedScore as error:
                 refusals.append(error)
-                continue
-            if score is not None:
-                return score
         if refusals:
             official = all(isinstance(e, QuarantinedScore) for e in refusals)
             kind = QuarantinedScore if official else RefusedScore
@@ -192,17 +190,23 @@ def read_full_score(
     except RefusedFile as error:
         raise RefusedScore(f"{path} is no result file of mteb: {error}") from error
     # The first entry of a repeated subset counts, as on the leaderboard.
-    cells = {
-        (cell.split, cell.hf_subset): {
-            "main_score": cell.main_score,
-            "refused": cell.refused,
-            "mteb_version": result.mteb_version or None,
-            "revision": revision,
-        }
-        for cell in result.cells
-        if cell.entry_ix == 0
-    }
-    return mean_of_cells(cells, description, source, str(path))
+    cells = {(cell.split, cell.hf_subset): cell for cell in result.cells if cell.entry_ix == 0}
+    needed = [(s, h) for s in description.splits for h in description.hf_subsets]
+    if not needed or any(key not in cells for key in needed):
+        return None
+    scores = [
+        _usable_score(cells[key], f"{path}: main score of {description.task}") for key in needed
+    ]
+    return FullScore(math.fsum(scores) / len(scores), source, revision, result.mteb_version)
+
+
+def _usable_score(cell: Cell, label: str) -> float:
+    score, key = cell.main_score, (cell.split, cell.hf_subset)
+    if score is None or not math.isfinite(score):
+        raise RefusedScore(f"{label} {key}: {cell.refused or f'it is {score}: not a number'}")
+    if not -1 <= score <= 1:
+        raise RefusedScore(f"{label} {key} is {score}: not a fraction")
+    return float(score)
 
 
 def _read(path: Path, facts: Facts) -> ResultFile:
@@ -219,45 +223,6 @@ def _read(path: Path, facts: Facts) -> ResultFile:
 def result_path(results: Path, model: str, revision: str, task: str) -> Path:
     """Return the path of a result file, like mteb's `ResultCache.get_task_result_path`."""
     return results / folder_name(mteb_name(model)) / revision / f"{task}.json"
-
-
-def mean_of_cells(
-    cells: dict[tuple[str, str], dict[str, Any]],
-    description: TaskDescription,
-    source: str,
-    label: str,
-) -> FullScore | None:
-    """Return the mean main score over a task's cells; None where a cell is absent.
-
-    Args:
-        cells: by (split, hf_subset): main_score, revision, mteb_version.
-        description: the task, with the splits and subsets that are needed.
-        source: name of the source.
-        label: model and place, for messages.
-
-    Raises:
-        RefusedScore: a needed cell has no number, or a number outside [-1, 1].
-    """
-    needed = [(s, h) for s in description.splits for h in description.hf_subsets]
-    if not needed or any(key not in cells for key in needed):
-        return None
-    scores = []
-    for key in needed:
-        score = cells[key].get("main_score")
-        if score is None or not math.isfinite(score):
-            why = cells[key].get("refused") or f"it is {score}: not a number"
-            raise RefusedScore(f"{label}: main score of {description.task} {key}: {why}")
-        if not -1 <= score <= 1:
-            raise RefusedScore(
-                f"{label}: main score of {description.task} {key} is {score}: not a fraction"
-            )
-        scores.append(float(score))
-    return FullScore(
-        main_score=math.fsum(scores) / len(scores),
-        source=source,
-        revision=_joined(cells[key].get("revision") for key in needed),
-        mteb_version=_joined(cells[key].get("mteb_version") for key in needed),
-    )
 
 
 def _local_score(
@@ -279,7 +244,3 @@ def _local_score(
             "set `revision:` of the model, or remove the other results"
         )
     return scores[0] if scores else None
-
-
-def _joined(values: Iterable[Any]) -> str:
-    return ",".join(sorted({str(v) for v in values if v is not None}))

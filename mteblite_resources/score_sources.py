@@ -74,7 +74,7 @@ class ScoreSources:
         lookup = None
         if "official" in names:
             rows = public[:0] if variant else public.assign(task=description.task)
-            lookup = official_lookup(rows, self.official.model_name)
+            lookup = official_lookup(rows, self.official.facts.model_name)
         return ResultsSource(
             names, run=self.home.results, local=self.home.local_results, official=lookup,
             facts=lambda: registry_facts(self.home.cache),
@@ -96,4 +96,4 @@ class ScoreSources:
 
     def public_name(self, model: str) -> str:
         """Return the present name of a checkpoint in the official results."""
-        return self.official.model_name(checkpoint_name(model))
+        return self.official.facts.model_name(checkpoint_name(model))

@@ -33,11 +33,7 @@ class SuiteTasks:
         return self.source.mteb_version()
 
     def resolve(self, suite: Suite, *, refresh: bool = False) -> Suite:
-        """Return the suite with all tasks resolved against mteb and frozen.
-
-        Args:
-            suite: the suite.
-            refresh: resolve frozen tasks again.
+        """Return the suite with all tasks resolved against mteb and frozen; `refresh` resolves all.
 
         Raises:
             ValueError: a task, subset, split or benchmark does not exist; names file and key.

@@ -137,17 +137,15 @@ def replace_partition(
 
 def read_ledger(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the ledger as (asset, partition_key) -> entry."""
-    frame = connection.execute(
+    rows = connection.execute(
         "SELECT asset, partition_key, status, data_version, code_version, settings_hash, inputs, "
         "reason, n_rows, seconds FROM ledger.partitions"
-    ).fetchall()
-    names = ("status", "data_version", "code_version", "settings_hash", "inputs", "reason",
-             "n_rows", "seconds")  # fmt: skip
+    )
+    names = [column[0] for column in rows.description[2:]]
     entries = {}
-    for asset, key, *values in frame:
+    for asset, key, *values in rows.fetchall():
         entry = dict(zip(names, values, strict=True))
-        entry["inputs"] = json.loads(entry["inputs"] or "{}")
-        entries[asset, key] = entry
+        entries[asset, key] = entry | {"inputs": json.loads(entry["inputs"] or "{}")}
     return entries
 
 

@@ -48,11 +48,7 @@ class Workbench:
     ) -> None:
         """Make the warehouse and the ports; nothing is loaded yet.
 
-        Args:
-            home: holds all state.
-            tasks: the source of tasks.
-            encoding: batch size, device, precision.
-            official: Parquet table or folder of official results, for the source `official`.
+        `official` is the Parquet table or folder of the source `official`.
         """
         self.home = home
         self.warehouse = Warehouse(home.writer, home.snapshot)

@@ -8,7 +8,6 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -24,6 +23,8 @@ from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_resources.declared_tables import DeclaredTables, UndeclaredTableError
 from mteblite_resources.warehouse import read_partitions
 from mteblite_resources.workbench import Workbench
+
+OURS = ("mteblite", "mteblite_assets", "mteblite_resources")
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,6 @@ def _version(declaration: Declaration, need: Requirement, produced: Produced) ->
 
 def _foreseen(error: Exception) -> bool:
     """Say whether a module of ours refused something: its words are enough then, it is no bug."""
-    places = traceback.extract_tb(error.__traceback__)
-    ours = {"mteblite_assets", "mteblite_resources"}
-    return isinstance(error, ValueError) and bool(ours & set(Path(places[-1].filename).parts))
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    package = str(frame.f_globals.get("__name__", "")).split(".")[0]
+    return isinstance(error, ValueError) and package in OURS

@@ -7,34 +7,33 @@ fresh task object.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from mteblite.pools import items
+from mteblite.pools.items import Cell
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
 from mteblite.task_types.columns import (
-    Cell,
+    TaskCell,
     column_name,
     cut_rows,
-    holder_of,
     require_rows,
+    splits_of,
     texts_of,
     values_of,
 )
-from mteblite.task_types.own_files import column, read_table, strings
+from mteblite.task_types.own_files import OwnTable
 
 
-def read_cell(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]:
+def read_cell(task: Any, cell: TaskCell, protocol: dict[str, Any]) -> dict[str, Any]:
     """Return `train`, `test` [text, label]; `experiments`: row numbers of `train`, a list each.
 
     `train` holds only the rows that some experiment draws, all that mteb ever encodes of them;
     its column `source_row` says where each was.
     """
     text, label = column_name(task, "input_column_name"), task.label_column_name
-    by_split = holder_of(task, cell.subset)
+    by_split = splits_of(task, cell.subset)
     train, test = by_split[task.train_split], by_split[cell.split]
     require_rows(cell, f"row in the train split {task.train_split!r}", len(train))
     require_rows(cell, "row", len(test))
@@ -129,7 +128,7 @@ class _LabelColumn:
         """Only the row numbers are wanted."""
 
 
-def cut(task: Any, pool: Pool, data: TaskData, rows: Mapping[items.Cell, list[int]]) -> None:
+def cut(task: Any, pool: Pool, data: TaskData, rows: Mapping[Cell, list[int]]) -> None:
     """Keep the selected test rows; train rows are another split.
 
     Raises:
@@ -144,10 +143,6 @@ def cut(task: Any, pool: Pool, data: TaskData, rows: Mapping[items.Cell, list[in
     cut_rows(task, pool, data, rows)
 
 
-def own_table(task: str, file: Path) -> dict[str, list[Any]]:
+def own_table(table: OwnTable) -> dict[str, list[Any]]:
     """Return the columns text, label of a user's own table."""
-    frame = read_table(task, file)
-    return {
-        "text": strings(column(task, file, frame, "text")),
-        "label": column(task, file, frame, "label"),
-    }
+    return {"text": table.strings("text"), "label": table.column("label")}

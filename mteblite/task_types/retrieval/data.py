@@ -11,12 +11,12 @@ from typing import Any
 
 import pandas as pd
 
-from mteblite.pools import items
 from mteblite.pools.corpus import Corpus
+from mteblite.pools.items import Cell
 from mteblite.pools.pool import Pool
 from mteblite.pools.restriction import of_cell
 from mteblite.pools.task_data import TaskData
-from mteblite.task_types.columns import Cell, cell_rows, require_rows, texts_of
+from mteblite.task_types.columns import TaskCell, cell_rows, require_rows, texts_of
 from mteblite.task_types.retrieval.metric_names import SUBQUERIES
 from mteblite.task_types.task_type import Frames
 
@@ -24,7 +24,7 @@ MISSING_CANDIDATES = "missing_candidates"
 """Key of a cell that holds, by query, candidates which its corpus lacks and mteb would not find."""
 
 
-def read_cell(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]:
+def read_cell(task: Any, cell: TaskCell, protocol: dict[str, Any]) -> dict[str, Any]:
     """Return `corpus`, `queries` [query_id, text], `qrels` and `top_ranked` (or None).
 
     Queries without any judged document are dropped as in mteb; a judgement of relevance 0 counts.
@@ -84,7 +84,7 @@ def identify(frames: Frames, metric: str) -> tuple[list[int], list[str]]:
     return list(range(len(names))), names
 
 
-def texts(frames: Frames, pool: Pool, cell: items.Cell) -> Iterator[str]:
+def texts(frames: Frames, pool: Pool, cell: Cell) -> Iterator[str]:
     """Yield the texts of the pool's queries and documents; a corpus may hold millions more."""
     queries = frames["queries"]
     asked = set(of_cell(pool.frames["queries"], cell)["query_id"])
@@ -93,7 +93,7 @@ def texts(frames: Frames, pool: Pool, cell: items.Cell) -> Iterator[str]:
     yield from _documents(frames["corpus"], set(of_cell(pool.frames["documents"], cell)["doc_id"]))
 
 
-def cut(task: Any, pool: Pool, data: TaskData, rows: Mapping[items.Cell, list[int]]) -> None:
+def cut(task: Any, pool: Pool, data: TaskData, rows: Mapping[Cell, list[int]]) -> None:
     """Keep the selected queries, their judgements and their candidates.
 
     Where queries have lists of their own, mteb reranks these; else all documents that the pool

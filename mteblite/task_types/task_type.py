@@ -81,7 +81,7 @@ class TaskType:
         name: mteb's name.
         outcome: what the outcome of one item is, in words.
         metrics: names of its metrics; `<k>` stands for a cut from 1 on.
-        texts_per_item: mean number of texts that one item brings; the published selections are
+        texts_per_item: mean number of texts that one item needs; the published selections are
             within 2 % of it (dataset card of MTEB-lite: 33,263 texts at K = 20, 64,455 at
             K = 100).
         draw_pool: from the loaded task to its pool.

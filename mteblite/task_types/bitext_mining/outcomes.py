@@ -49,7 +49,7 @@ def _nearest(
     for rows, found in blocks(sources, others, similarity):
         if not len(indices):
             break
-        # `near` is the gold target's similarity: here it may differ from it in the last digit
+        # the gold target has the similarity `near`; in a block its last digit may differ
         found[gold[rows][:, None] == indices[None, :]] = -np.inf
         best = found.argmax(axis=1)
         top = found[np.arange(len(best)), best]

@@ -1,4 +1,4 @@
-"""Outcomes of PairClassification: whether a pair falls on its side of the best cosine threshold.
+"""Outcomes of PairClassification: whether a pair is on its side of the best cosine threshold.
 
 The official score is average precision in each cell, the maximum over mteb's similarity functions
 (mteb/_evaluators/pair_classification_evaluator.py). It is a statistic of the set. It is weighted
@@ -36,7 +36,7 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
     cells = cells_of(pool.items)
     for rows in cells:
         cosine = observations[rows, COSINE]
-        threshold, _ = best_threshold(cosine, labels[rows], weights[rows])
+        threshold = best_threshold(cosine, labels[rows], weights[rows])
         outcomes[rows] = (cosine > threshold) == (labels[rows] == 1)
     means = {}
     for name in pool.metric_names:
@@ -113,10 +113,8 @@ def average_precision(scores: np.ndarray, labels: np.ndarray, weights: np.ndarra
     return float(np.sum(steps * hits[last] / total[last]) / hits[-1])
 
 
-def best_threshold(
-    scores: np.ndarray, labels: np.ndarray, weights: np.ndarray
-) -> tuple[float, float]:
-    """Return (threshold, weighted accuracy) of the best rule `score > threshold`.
+def best_threshold(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
+    """Return the threshold of the rule `score > threshold` with the best weighted accuracy.
 
     Thresholds lie between neighbouring distinct scores, as in mteb. Of equally good ones the
     highest is returned.
@@ -130,7 +128,7 @@ def best_threshold(
     thresholds = np.r_[ordered[0], (ordered[last] + below) / 2]
     accuracies = np.r_[mass[labels[order] == 0].sum(), right[last]]
     best = int(np.argmax(accuracies > accuracies.max() - 1e-12))
-    return float(thresholds[best]), float(accuracies[best])
+    return float(thresholds[best])
 
 
 def _metric(name: str, observations: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:

@@ -10,7 +10,7 @@ from mteblite.suites.pool_settings import PoolSettings
 from mteblite.task_types.retrieval import data, metric_names
 from mteblite.task_types.retrieval.outcomes import score_pool
 from mteblite.task_types.retrieval.own_data import own_search
-from mteblite.task_types.retrieval.pool import LEAST_RANDOM_DOCUMENTS, draw_pool
+from mteblite.task_types.retrieval.pool import draw_pool, n_shared
 from mteblite.task_types.task_type import Statistics, TaskType, TextKind
 from mteblite.task_types.texts import items_by_cell, text_kind
 
@@ -44,9 +44,7 @@ def _candidates(
         return None
     relevant = float(statistics["relevant_docs_statistics"]["average_relevant_docs_per_query"])
     relevant = min(relevant, settings.max_relevant or math.inf)
-    shared = settings.random_documents
-    if n_cells > 1:
-        shared = max(min(LEAST_RANDOM_DOCUMENTS, shared), shared // n_cells)
+    shared = n_shared(settings.random_documents, n_cells)
     return n_items * (settings.bm25_top + relevant) + shared
 
 

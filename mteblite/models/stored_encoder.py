@@ -12,10 +12,10 @@ import numpy as np
 
 from mteblite.models.model_identity import ModelIdentity, result_revision
 from mteblite.models.running_models import RunningModel
-from mteblite.models.vector_values import check_vectors, derive_variant
 from mteblite.suites.suite_model import SuiteModel, mteb_name
 from mteblite.vectors.address import PROMPT_TYPES
 from mteblite.vectors.store import DamagedShardError, VectorStore
+from mteblite.vectors.vector_values import check_vectors, derive_variant
 
 if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata

@@ -18,6 +18,7 @@ from typing import Any
 
 from filelock import FileLock
 
+from mteblite.files import read_json, sha256_of, write_json
 from mteblite.suites.suite_model import SuiteModel
 
 CACHE_FILE = "model_identity.json"
@@ -126,14 +127,14 @@ def fingerprint_folder(folder: Path, home: Path, name: str) -> str:
     folder = folder.resolve()
     files = _model_files(folder)
     _check_weights(folder, files, label)
-    known = _read_cache(home).get("files", {})
+    known = read_json(home / CACHE_FILE).get("files", {})
     fresh: dict[str, Any] = {}
     lines = []
     for file in files:
         state = _state(file)
         entry = known.get(str(file))
         if entry is None or entry["state"] != state:
-            entry = {"state": state, "sha256": _sha256(file)}
+            entry = {"state": state, "sha256": sha256_of(file)}
             settled = time.time_ns() - max(state[1], state[2]) > _SETTLED_NS
             # A file that is being written is not cached.
             if settled and _state(file) == state:
@@ -155,7 +156,7 @@ def hub_revision(name: str, home: Path) -> str:
     from importlib.metadata import version
 
     key = f"{name}@mteb-{version('mteb')}"
-    known = _read_cache(home).get("revisions", {})
+    known = read_json(home / CACHE_FILE).get("revisions", {})
     if key in known:
         return str(known[key])
     found = _registry_revision(name) or _cached_revision(name) or _remote_revision(name)
@@ -247,27 +248,13 @@ def _state(file: Path) -> list[int]:
     return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
 
 
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def _digest(*parts: str) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
-
-
-def _read_cache(home: Path) -> dict[str, Any]:
-    try:
-        return dict(json.loads((home / CACHE_FILE).read_text()))
-    except (OSError, ValueError):
-        return {}
 
 
 def _update_cache(home: Path, section: str, entries: Mapping[str, Any]) -> None:
     home.mkdir(parents=True, exist_ok=True)
     with FileLock(home / (CACHE_FILE + ".lock"), timeout=60):
-        cache = _read_cache(home)
+        cache = read_json(home / CACHE_FILE)
         cache.setdefault(section, {}).update(entries)
-        scratch = home / f"{CACHE_FILE}.{os.getpid()}"
-        scratch.write_text(json.dumps(cache, indent=1, sort_keys=True))
-        scratch.replace(home / CACHE_FILE)
+        write_json(home / CACHE_FILE, cache)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 from collections.abc import Callable, Collection
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mteblite.files import read_json, write_json
 from mteblite.vectors.address import Address, cap_below, literal_prompt, set_token_cap, token_limit
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class MtebRunning:
         if self._inner is None:
             inner = self._load()
             limit, can_cap = token_limit(inner)
-            facts = {"prompts": {}, **_read_json(self._facts_file)}
+            facts = {"prompts": {}, **read_json(self._facts_file)}
             facts |= {"limit": limit, "can_cap": can_cap, "similarity": _similarity_name(inner)}
             cap = cap_below(self.max_tokens, limit)
             if cap is not None and can_cap:
@@ -207,7 +207,7 @@ class MtebRunning:
 
     def _read_facts(self) -> dict[str, Any]:
         if self._facts is None:
-            self._facts = _read_json(self._facts_file) or None
+            self._facts = read_json(self._facts_file) or None
         if self._facts is None:
             self._running()
         assert self._facts is not None
@@ -216,10 +216,7 @@ class MtebRunning:
     def _write_facts(self, facts: dict[str, Any]) -> None:
         # Two writers at once may lose an entry. It is then computed again.
         self._facts = facts
-        self._facts_file.parent.mkdir(parents=True, exist_ok=True)
-        scratch = self._facts_file.with_suffix(f".{os.getpid()}")
-        scratch.write_text(json.dumps(facts, indent=1, sort_keys=True))
-        scratch.replace(self._facts_file)
+        write_json(self._facts_file, facts)
 
 
 def facts_name(prompts: dict[str, str] | None, strategy: str | None) -> str:
@@ -235,10 +232,3 @@ def _similarity_name(inner: Any) -> str | None:
     if type(inner).similarity is not SentenceTransformerEncoderWrapper.similarity:
         return None
     return str(inner.model.similarity_fn_name)
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        return dict(json.loads(path.read_text()))
-    except (OSError, ValueError):
-        return {}

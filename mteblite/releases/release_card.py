@@ -1,4 +1,4 @@
-"""README.md of a release: a data set card that `datasets` and the hub read, and a how-to."""
+"""README.md of a release: a data set card for `datasets` and the hub, and instructions."""
 
 from __future__ import annotations
 
@@ -70,12 +70,7 @@ Labels and strata are numbered, not named. Scores are fractions. Made with {made
 
 
 def card(release: SuiteRelease, folders: Mapping[str, str]) -> str:
-    """Return README.md.
-
-    Args:
-        release: the release.
-        folders: the folder of each task's files, by task.
-    """
+    """Return README.md; `folders` is the folder of each task's files, by task."""
     first = release.tasks[0]
     made_with = ", ".join(f"{name} {v}" for name, v in sorted(release.versions.items()))
     rows = [
@@ -114,7 +109,7 @@ def _header(release: SuiteRelease, folders: Mapping[str, str]) -> dict[str, obje
     ]
     return {
         "pretty_name": f"mteblite selection {release.version}",
-        # Ours are ids and numbers; the texts they point to keep their data sets' licences.
+        # A release holds ids and numbers. The texts keep their data sets' licences.
         "license": "other",
         "license_name": "ids-and-numbers-only",
         "tags": ["mteb", "mteblite", "text-embeddings", "benchmark", "item-response-theory"],

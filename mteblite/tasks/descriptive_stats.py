@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from mteblite.files import read_json
 
 
 def task_statistics(task: str, task_type: str) -> dict[str, Any] | None:
@@ -17,10 +18,7 @@ def task_statistics(task: str, task_type: str) -> dict[str, Any] | None:
     path = folder / task_type / f"{task}.json"
     if not path.is_file():
         path = next(iter(sorted(folder.glob(f"*/{task}.json"))), path)
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        return None
+    return read_json(path) or None
 
 
 @lru_cache(maxsize=1)

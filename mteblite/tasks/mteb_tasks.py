@@ -123,9 +123,7 @@ class MtebTasks:
                 "of two revisions do not compare: run again; if the error stays, accept the new "
                 "revision with `mteblite tasks --suite NAME --refresh`"
             )
-        return made.filter_eval_splits(list(description.splits)).filter_languages(
-            None, hf_subsets=list(description.hf_subsets)
-        )
+        return task_lookup.restricted(made, description.splits, description.hf_subsets)
 
     def load(self, description: TaskDescription) -> TaskData:
         """Load a task by mteb's `load_data()` and return it as plain frames.

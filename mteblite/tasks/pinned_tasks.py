@@ -31,9 +31,7 @@ class PinnedTasks(MtebTasks):
             # The class gets the metadata, because mteb drops an object's when it unloads its data.
             base = type(made)
             made.__class__ = type(base.__name__, (base,), {"metadata": metadata})
-        return made.filter_eval_splits(list(description.splits)).filter_languages(
-            None, hf_subsets=list(description.hf_subsets)
-        )
+        return task_lookup.restricted(made, description.splits, description.hf_subsets)
 
 
 def located(description: TaskDescription, data: Mapping[str, Path]) -> TaskDescription:

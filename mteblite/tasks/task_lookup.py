@@ -125,6 +125,11 @@ def choose(
     return tuple(name for name in known if name in wanted)
 
 
+def restricted(task: AbsTask, splits: Iterable[str], hf_subsets: Iterable[str]) -> AbsTask:
+    """Restrict a task object to splits and subsets, and return it."""
+    return task.filter_eval_splits(list(splits)).filter_languages(None, hf_subsets=list(hf_subsets))
+
+
 def revision_of(task: AbsTask) -> str:
     """Return the revision of the data set that the task pins."""
     return str(task.metadata.dataset.get("revision") or "")
@@ -167,7 +172,7 @@ def _union(first: AbsTask, second: AbsTask) -> AbsTask:
         s for s in first.metadata.eval_splits if s in {*first.eval_splits, *second.eval_splits}
     ]
     subsets = [s for s in first.metadata.hf_subsets if s in {*first.hf_subsets, *second.hf_subsets}]
-    return type(first)().filter_eval_splits(splits).filter_languages(None, hf_subsets=subsets)
+    return restricted(type(first)(), splits, subsets)
 
 
 def _close(name: str, known: Iterable[str]) -> str:

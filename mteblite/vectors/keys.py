@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mteblite.vectors.shards import write_whole
+from mteblite.files import write_whole
 
 logger = logging.getLogger(__name__)
 

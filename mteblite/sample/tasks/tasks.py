@@ -1,14 +1,14 @@
-"""The sample tasks as mteb task classes; importing this module imports mteb.
+"""The sample tasks as mteb task classes; an import of this module imports mteb.
 
-Each class is an ordinary mteb task except that `load_data` reads installed packages instead of
-the hub. Sizes are small on purpose; see SOURCES.md for what the texts are good for.
+Each class is an mteb task whose `load_data` reads installed packages instead of the hub. SOURCES.md
+describes the texts.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from datasets import Dataset, DatasetDict
+from datasets import DatasetDict
 from mteb.abstasks.abstask import AbsTask
 from mteb.abstasks.classification import AbsTaskClassification
 from mteb.abstasks.clustering import AbsTaskClustering
@@ -20,21 +20,21 @@ from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.abstasks.text.bitext_mining import AbsTaskBitextMining
 
 from mteblite.sample.tasks import aws, django_messages, emoji_names, icd10cm, lee
-from mteblite.sample.tasks.dataset_shapes import clustered, labelled, searched
+from mteblite.sample.tasks.dataset_shapes import clustered, labelled, paired, searched
 from mteblite.sample.tasks.registry import SAMPLE_TASKS
 from mteblite.sample.tasks.sources import SOURCES
 
 DOCUMENTS_PER_CLUSTERING = 2048
-"""mteb draws each clustering's documents with replacement. 300 draws from 300 would leave out a
-third of them and let copies of one document find each other (v-measure 0.43 instead of 0.35 for
-WordLlama on EmojiSubgroupAr); 2,048 hold nearly all, at 0.3 s per model."""
+"""mteb draws each clustering's documents with replacement. 300 draws from 300 documents would omit
+a third of them, and copies of a document would raise the score (v-measure 0.43 instead of 0.35 for
+WordLlama on EmojiSubgroupAr). 2,048 draws hold nearly all documents, at 0.3 s per model."""
 
 
 def _metadata(name: str, description: str, **facts: Any) -> TaskMetadata:
-    """Metadata of a sample task: the registry's facts and what mteb asks for besides."""
+    """Metadata of a sample task: the registry's facts and mteb's other fields."""
     task = SAMPLE_TASKS[name]
     package = SOURCES[task.sources[0]].distribution
-    is_default = task.hf_subsets == ("default",)
+    languages = list(task.languages)
     return TaskMetadata(
         name=name,
         description=description,
@@ -42,9 +42,9 @@ def _metadata(name: str, description: str, **facts: Any) -> TaskMetadata:
         dataset={"path": f"mteblite/{name}", "revision": task.revision},
         reference=f"https://libraries.io/pypi/{package}",
         eval_splits=list(task.splits),
-        eval_langs=list(task.languages)
-        if is_default
-        else {task.hf_subsets[0]: list(task.languages)},
+        eval_langs=languages
+        if task.hf_subsets == ("default",)
+        else {task.hf_subsets[0]: languages},
         main_score=task.main_metric,
         modalities=["text"],
         dialect=[],
@@ -56,7 +56,7 @@ def _metadata(name: str, description: str, **facts: Any) -> TaskMetadata:
 
 
 class _PackagedData:
-    """`load_data` of a task whose data come from `_read`, read once."""
+    """A task whose data come from `_read`."""
 
     dataset: Any
     data_loaded: bool
@@ -72,7 +72,7 @@ class _PackagedData:
 
 
 class LeeDocSTS(_PackagedData, AbsTaskSTS):
-    """News documents, pairs rated by people."""
+    """Pairs of news documents with human ratings."""
 
     metadata = _metadata(
         "LeeDocSTS",
@@ -94,14 +94,11 @@ class LeeDocSTS(_PackagedData, AbsTaskSTS):
     max_score = 1
 
     def _read(self) -> DatasetDict:
-        pairs = lee.rated_pairs(SOURCES["lee"].checked_folder())
-        first, second, scores = zip(*pairs, strict=True)
-        columns = {"sentence1": list(first), "sentence2": list(second), "score": list(scores)}
-        return DatasetDict({"test": Dataset.from_dict(columns)})
+        return paired(lee.rated_pairs(SOURCES["lee"].checked_folder()), "score")
 
 
 class PolaritySentences(_PackagedData, AbsTaskClassification):
-    """Sentences of film reviews, praise or blame."""
+    """Sentences of film reviews: praise or blame."""
 
     metadata = _metadata(
         "PolaritySentences",
@@ -125,7 +122,7 @@ class PolaritySentences(_PackagedData, AbsTaskClassification):
 
 
 class EmojiGroupAr(_PackagedData, AbsTaskClassification):
-    """Arabic emoji names, eight groups."""
+    """Arabic emoji names in eight groups."""
 
     metadata = _metadata(
         "EmojiGroupAr",
@@ -146,7 +143,7 @@ class EmojiGroupAr(_PackagedData, AbsTaskClassification):
 
 
 class ICD10CMChapter(_PackagedData, AbsTaskClustering):
-    """Titles of diseases, ten chapters."""
+    """Titles of diseases in ten chapters."""
 
     metadata = _metadata(
         "ICD10CMChapter",
@@ -166,7 +163,7 @@ class ICD10CMChapter(_PackagedData, AbsTaskClustering):
 
 
 class EmojiSubgroupAr(_PackagedData, AbsTaskClustering):
-    """Arabic emoji names, twenty subgroups."""
+    """Arabic emoji names in twenty subgroups."""
 
     metadata = _metadata(
         "EmojiSubgroupAr",
@@ -189,7 +186,7 @@ class EmojiSubgroupAr(_PackagedData, AbsTaskClustering):
 
 
 class AwsTaskToOperation(_PackagedData, AbsTaskRetrieval):
-    """What to do, as documentation writers put it, and the operation that does it."""
+    """Tasks in words of AWS's documentation, and the API operation for each."""
 
     metadata = _metadata(
         "AwsTaskToOperation",
@@ -212,7 +209,7 @@ class AwsTaskToOperation(_PackagedData, AbsTaskRetrieval):
 
 
 class ICD10CMInclusionTerm(_PackagedData, AbsTaskRetrieval):
-    """Other names of diseases, to be matched among near misses."""
+    """Other names of diseases, with hard negatives."""
 
     metadata = _metadata(
         "ICD10CMInclusionTerm",
@@ -236,7 +233,7 @@ class ICD10CMInclusionTerm(_PackagedData, AbsTaskRetrieval):
 
 
 class ICD10CMSynonym(_PackagedData, AbsTaskPairClassification):
-    """Whether a term and a title name the same disease."""
+    """Pairs of a term and a title: same disease or not."""
 
     metadata = _metadata(
         "ICD10CMSynonym",
@@ -250,10 +247,7 @@ class ICD10CMSynonym(_PackagedData, AbsTaskPairClassification):
     )
 
     def _read(self) -> DatasetDict:
-        pairs = icd10cm.synonym_pairs(SOURCES["icd10cm"].checked_folder())
-        terms, titles, labels = zip(*pairs, strict=True)
-        columns = {"sentence1": list(terms), "sentence2": list(titles), "labels": list(labels)}
-        return DatasetDict({"test": Dataset.from_dict(columns)})
+        return paired(icd10cm.synonym_pairs(SOURCES["icd10cm"].checked_folder()), "labels")
 
 
 class DjangoUI(_PackagedData, AbsTaskBitextMining):
@@ -275,9 +269,7 @@ class DjangoUI(_PackagedData, AbsTaskBitextMining):
         source = SOURCES["django"]
         folder = source.checked_folder()
         pairs = django_messages.parallel_sentences(folder, source.list_files(folder))
-        english, arabic = zip(*pairs, strict=True)
-        split = Dataset.from_dict({"sentence1": list(english), "sentence2": list(arabic)})
-        return {"en-ar": DatasetDict({"test": split})}
+        return {"en-ar": paired(pairs)}
 
 
 TASK_CLASSES: dict[str, type[AbsTask]] = {

@@ -6,8 +6,7 @@ The weights of a loaded model can change at any time, so its vectors are kept fo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import closing, contextmanager
 from typing import Any
 
 from mteblite.models.encoders import EncodingSettings
@@ -51,16 +50,13 @@ def object_encoder(
     spec = SuiteModel.named(_name(model))
     identity = ModelIdentity(FINGERPRINT, FINGERPRINT, "local", FINGERPRINT)
     own = EncodingSettings(batch_size=settings.batch_size, chunk_size=settings.chunk_size)
-    facts: Path = store.root / FINGERPRINT / "encoder.json"
+    facts = store.root / FINGERPRINT / "encoder.json"
     running = MtebRunning(FINGERPRINT, lambda: inner, facts, max_tokens, own)
     encoder = StoredEncoder(
         spec, identity, store, running, own, max_tokens=max_tokens, progress=progress
     )
-    with _restored(inner):
-        try:
-            yield encoder
-        finally:
-            encoder.close()
+    with _restored(inner), closing(encoder):
+        yield encoder
 
 
 @contextmanager

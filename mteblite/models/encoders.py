@@ -114,9 +114,11 @@ def open_encoder(
         # Precision and backend apply to sentence-transformers only.
         settings = replace(settings, dtype=None, backend="torch")
         names = None if keep is None else [k.removeprefix("package:") for k in keep]
-        model = PackagedRunning(
-            spec.packaged_name, lambda n: _packaged_fingerprint(n, home), max_tokens, names
-        )
+
+        def fingerprint(name: str) -> str:
+            return identify(SuiteModel.named(f"package:{name}"), home).base_fingerprint
+
+        model = PackagedRunning(spec.packaged_name, fingerprint, max_tokens, names)
     else:
         base = identity.base_fingerprint
         facts = store.root / base / facts_name(spec.prompts, spec.strategy)
@@ -125,10 +127,6 @@ def open_encoder(
     return StoredEncoder(
         spec, identity, store, model, settings, max_tokens=max_tokens, progress=progress
     )
-
-
-def _packaged_fingerprint(name: str, home: Path) -> str:
-    return identify(SuiteModel.named(f"package:{name}"), home).base_fingerprint
 
 
 def _loader(

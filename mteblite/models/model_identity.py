@@ -24,12 +24,10 @@ from mteblite.suites.suite_model import SuiteModel
 CACHE_FILE = "model_identity.json"
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*.npz", "*.onnx")
 
-_MODEL_SUFFIXES = frozenset(
-    [
-        *(".safetensors", ".bin", ".npz", ".npy", ".onnx", ".gguf", ".xml"),
-        *(".json", ".txt", ".model", ".spm", ".vocab", ".jinja", ".py"),
-    ]
-)
+_MODEL_SUFFIXES = frozenset({
+    ".safetensors", ".bin", ".npz", ".npy", ".onnx", ".gguf", ".xml",
+    ".json", ".txt", ".model", ".spm", ".vocab", ".jinja", ".py",
+})  # fmt: skip
 # Files that trainers and people leave beside a checkpoint. No vector depends on them.
 _NOT_MODEL = re.compile(
     r"(?i)(optimizer|scheduler|rng_state|trainer_state|training_args|training_config|README|"

@@ -20,11 +20,7 @@ def pool_vectors(
 ) -> np.ndarray:
     """Return the vectors (n_texts, dim) of a pool's texts, in their order.
 
-    Args:
-        pool: texts with their prompt types.
-        encoder: the model.
-        metadata: mteb's metadata of the task, which determines the prompts.
-        description: the task; the encoder gets its first split and subset.
+    The metadata determine the prompts. The encoder gets the first split and subset.
 
     Raises:
         ValueError: the pool has no texts, or the encoder's output is unusable.

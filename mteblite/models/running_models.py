@@ -63,7 +63,7 @@ class PackagedRunning:
             name: its name in the catalog.
             fingerprint: returns the store's fingerprint of a catalog name.
             max_tokens: the suite's token cap.
-            keep: catalog names of siblings whose vectors are stored too; None = all siblings.
+            keep: catalog names of siblings to store, too; None = all siblings.
         """
         self.name = name
         self.max_tokens = max_tokens
@@ -116,15 +116,7 @@ class MtebRunning:
         self, fingerprint: str, load: Callable[[], EncoderProtocol], facts_file: Path,
         max_tokens: int | None, settings: EncodingSettings,
     ) -> None:  # fmt: skip
-        """Take a model; no weights are loaded.
-
-        Args:
-            fingerprint: the checkpoint's fingerprint.
-            load: loads and returns the mteb encoder.
-            facts_file: JSON file that keeps the model's prompts and limits between runs.
-            max_tokens: the suite's token cap.
-            settings: batch size, precision, backend.
-        """
+        """Take a model; no weights are loaded. The facts file keeps its prompts and limits."""
         self.fingerprint = fingerprint
         self.max_tokens = max_tokens
         self.settings = settings

@@ -59,17 +59,7 @@ class StoredEncoder:
         max_tokens: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
-        """Combine a model and a store; use `encoders.open_encoder`.
-
-        Args:
-            spec: the model; its variant is applied on reading.
-            identity: its identity; vectors are stored under the checkpoint's fingerprint.
-            store: the vectors.
-            model: encodes missing texts.
-            settings: chunk size; precision and backend for the result revision.
-            max_tokens: the suite's token cap, for the result revision.
-            progress: called with (encoded, to encode) after every chunk.
-        """
+        """Combine a model and a store; see `encoders.open_encoder` for the arguments."""
         self.spec = spec
         self.identity = identity
         self.settings = settings

@@ -27,12 +27,7 @@ class BatchedEncoder:
     def __init__(
         self, inner: EncoderProtocol, batch_size: int, devices: Sequence[str] = ()
     ) -> None:
-        """Take a loaded encoder; the processes of several devices start with the first texts.
-
-        Args:
-            inner: the encoder from mteb's loader.
-            batch_size: texts per forward pass.
-            devices: one process each when there are several; else the encoder's own device.
+        """Take a loaded encoder; several devices get one process each, with the first texts.
 
         Raises:
             ValueError: several devices for an encoder that is no sentence-transformers model.
@@ -49,12 +44,7 @@ class BatchedEncoder:
             )
 
     def encode(self, texts: list[str], **call: Any) -> Any:
-        """Return the encoder's vectors of texts, in the order of the texts.
-
-        Args:
-            texts: any number.
-            call: the arguments that mteb passes beside the texts.
-        """
+        """Return the vectors of texts, in their order; `call` holds mteb's other arguments."""
         call |= {"batch_size": self._batch_size, "show_progress_bar": False}
         lengths = token_counts(self.inner, texts) if self._is_wrapper else None
         if lengths is None:

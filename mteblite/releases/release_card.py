@@ -96,22 +96,16 @@ def card(release: SuiteRelease, folders: Mapping[str, str]) -> str:
 
 
 def _header(release: SuiteRelease, folders: Mapping[str, str]) -> dict[str, object]:
-    tasks = [
-        {
-            "config_name": folder,
-            "data_files": [{"split": SPLIT, "path": f"tasks/{folder}/items.parquet"}],
-        }
-        for folder in (folders[t.task] for t in release.tasks)
-    ]
-    tables = [
-        {"config_name": name, "data_files": [{"split": SPLIT, "path": f"{name}.parquet"}]}
-        for name in TABLES
-    ]
+    paths = {folders[t.task]: f"tasks/{folders[t.task]}/items.parquet" for t in release.tasks}
+    paths |= {name: f"{name}.parquet" for name in TABLES}
     return {
         "pretty_name": f"mteblite selection {release.version}",
         # A release holds ids and numbers. The texts keep their data sets' licences.
         "license": "other",
         "license_name": "ids-and-numbers-only",
         "tags": ["mteb", "mteblite", "text-embeddings", "benchmark", "item-response-theory"],
-        "configs": [*tasks, *tables],
+        "configs": [
+            {"config_name": name, "data_files": [{"split": SPLIT, "path": path}]}
+            for name, path in paths.items()
+        ],
     }

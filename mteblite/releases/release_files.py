@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +19,6 @@ from typing import Any
 import pandas as pd
 
 from mteblite.files import sha256_of
-from mteblite.pools.pool import Pool
 from mteblite.releases.release_card import card
 from mteblite.releases.released_task import ReleasedTask, items_table
 from mteblite.releases.suite_release import FORMAT, SuiteRelease, task_folders
@@ -138,20 +137,16 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(found, int) or found < 1:
         raise ReleaseError(f"{path} is damaged: its format is {found!r}: export the release again")
     if found > FORMAT:
+        versions = manifest.get("versions")
+        writer = versions.get("mteblite", "") if isinstance(versions, dict) else ""
         raise ReleaseError(
             f"{folder} is a release of format {found}, and mteblite {version('mteblite')} reads "
-            f"formats up to {FORMAT}: install mteblite {_writer(manifest)} or newer"
+            f"formats up to {FORMAT}: install mteblite {writer} or newer"
         )
     lacking = sorted(KEYS - set(manifest))
     if lacking:
         raise ReleaseError(f"{path} is damaged: it has no {lacking[0]!r}: export the release again")
     return manifest
-
-
-def _writer(manifest: Mapping[str, Any]) -> str:
-    """The version of mteblite that wrote a release; "" where the manifest does not name it."""
-    versions = manifest.get("versions")
-    return str(versions.get("mteblite", "")) if isinstance(versions, dict) else ""
 
 
 def check_files(folder: Path) -> None:
@@ -227,17 +222,14 @@ def _write_task(task: ReleasedTask, folder: Path) -> None:
     folder.mkdir(parents=True)
     items_table(task).to_parquet(folder / "items.parquet", index=False)
     _write_text(folder / "fitted.json", task.fitted.to_json())
-    _write_pool(task.pool, folder / "pool")
-
-
-def _write_pool(pool: Pool, folder: Path) -> None:
-    """Write the files that `Pool.load` reads, with hashes instead of texts."""
-    folder.mkdir()
-    _write_text(folder / "meta.json", json.dumps(pool.meta, sort_keys=True, indent=1))
+    # The files that `Pool.load` reads, with hashes instead of texts.
+    place, pool = folder / "pool", task.pool
+    place.mkdir()
+    _write_text(place / "meta.json", json.dumps(pool.meta, sort_keys=True, indent=1))
     tables = {"texts": pool.texts, "items": pool.items}
     tables |= {f"frame-{name}": frame for name, frame in pool.frames.items()}
     for name, frame in tables.items():
-        frame.to_parquet(folder / f"{name}.parquet", index=False)
+        frame.to_parquet(place / f"{name}.parquet", index=False)
 
 
 def _write_text(path: Path, text: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ import pandas as pd
 
 from mteblite.lite_scores.comparison import Comparison, compare_observed
 from mteblite.lite_scores.joint_calibration import JointCalibration
-from mteblite.lite_scores.model_scores import ModelScores, score_model
+from mteblite.lite_scores.model_scores import score_model
 from mteblite.lite_scores.observing import observe_selection
 from mteblite.models.checkpoint_folder import named_model
 from mteblite.models.encoder_objects import object_encoder
@@ -124,8 +124,27 @@ def score(
     kept = cache if isinstance(model, str | Path) else None
     with _folder(kept) as folder, _opened(model, release, folder, settings, report) as encoder:
         observed, n_texts = _observe(release, encoder, folders, report)
-        n_encoded, name = encoder.counts.encoded, encoder.spec.name
-    return _scores(release, name, observed, n_texts, n_encoded, time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    fitted = [t.fitted for t in release.tasks]
+    found = score_model(fitted, observed, release.intervals, _joint(release), release.task_types)
+    lower, upper = ENDS[release.headline]
+    return Scores(
+        model=encoder.spec.name,
+        release=release.version,
+        suite=release.suite,
+        headline=release.headline,
+        value=found.suite[release.headline],
+        lower=found.suite[lower],
+        upper=found.suite[upper],
+        level=float(release.intervals["level"].max()),
+        means=found.suite,
+        types=found.types,
+        tasks=found.tasks.assign(task_type=found.tasks["task"].map(release.task_types)),
+        n_texts=n_texts,
+        n_encoded=encoder.counts.encoded,
+        seconds=seconds,
+        observed=observed,
+    )
 
 
 def compare(
@@ -182,38 +201,6 @@ def _observe(
     return results, n_texts
 
 
-def _scores(
-    release: SuiteRelease,
-    name: str,
-    observed: dict[str, np.ndarray],
-    n_texts: int,
-    n_encoded: int,
-    seconds: float,
-) -> Scores:
-    fitted = [t.fitted for t in release.tasks]
-    found: ModelScores = score_model(
-        fitted, observed, release.intervals, _joint(release), release.task_types
-    )
-    lower, upper = ENDS[release.headline]
-    return Scores(
-        model=name,
-        release=release.version,
-        suite=release.suite,
-        headline=release.headline,
-        value=found.suite[release.headline],
-        lower=found.suite[lower],
-        upper=found.suite[upper],
-        level=float(release.intervals["level"].max()),
-        means=found.suite,
-        types=found.types,
-        tasks=found.tasks.assign(task_type=found.tasks["task"].map(release.task_types)),
-        n_texts=n_texts,
-        n_encoded=n_encoded,
-        seconds=seconds,
-        observed=observed,
-    )
-
-
 def _joint(release: SuiteRelease) -> JointCalibration | None:
     return None if release.joint is None else JointCalibration.from_json(release.joint)
 
@@ -243,10 +230,8 @@ def _opened(
         spec, identity, store, release.max_tokens,
         home=folder / "cache", settings=settings, keep=[spec.name], progress=report_texts,
     )  # fmt: skip
-    try:
+    with closing(encoder):
         yield encoder
-    finally:
-        encoder.close()
 
 
 @contextmanager

@@ -25,7 +25,6 @@ class SelectionFacts:
     """The content of SELECTION.md.
 
     Attributes:
-        suite: the suite's name.
         description: the description in the suite's file.
         variant: `<selection>/<estimator>/<set selection>`.
         max_tokens: cap on the tokens of a text.
@@ -33,7 +32,6 @@ class SelectionFacts:
         sources: sources of full scores, in order.
         created_from: data version of the lite suite.
         versions: versions of the programs.
-        tasks: the released tasks.
         suite_tasks: rows of `suites.suite_tasks`.
         pool_stats: rows of `pools.shared_pool_stats` with their task.
         kept_models: model, family, kept, n_in_family.

@@ -32,7 +32,6 @@ class SuiteRelease:
     """A released lite suite.
 
     Attributes:
-        suite: the suite's name.
         variant: its selection, estimator and set selection.
         max_tokens: cap on the tokens of a text; None = each model's own.
         created_from: data version of the lite suite in its warehouse.

@@ -70,14 +70,11 @@ class MtebTasks:
         described = task_lookup.description_of(found, source=task_lookup.source_of(task))
         if metrics and described.task_type in type_names():
             find_type(described.task_type).check_metrics(task, metrics)
+        known, choose = found.metadata, task_lookup.choose
         return replace(
             described,
-            splits=task_lookup.choose(
-                task, "split", splits, found.metadata.eval_splits, described.splits
-            ),
-            hf_subsets=task_lookup.choose(
-                task, "subset", hf_subsets, found.metadata.hf_subsets, described.hf_subsets
-            ),
+            splits=choose(task, "split", splits, known.eval_splits, described.splits),
+            hf_subsets=choose(task, "subset", hf_subsets, known.hf_subsets, described.hf_subsets),
             metrics=tuple(metrics),
         )
 

@@ -113,6 +113,7 @@ def packaged_model(name: str) -> PackagedModel:
 
 def _minilm() -> list[PackagedModel]:
     parent, base = "all-MiniLM-L6-v2", "minilm-l6"
+    small, small_parent = "paraphrase-minilm-l3", "paraphrase-MiniLM-L3-v2"
 
     def variant(suffix: str, family: str, **settings: object) -> PackagedModel:
         return PackagedModel(base + suffix, base + family, parent, VariantSettings(**settings))  # type: ignore[arg-type]
@@ -126,37 +127,22 @@ def _minilm() -> list[PackagedModel]:
         variant("-first3-cls", "-pooling", layers=(0, 1, 2), pooling="cls"),
         *(variant(f"-{d}d", "-truncated", dim=d) for d in (256, 128, 64, 32, 16)),
         variant("-1bit", "-truncated", one_bit=True),
-        PackagedModel(
-            "paraphrase-minilm-l3",
-            "paraphrase-minilm-l3",
-            "paraphrase-MiniLM-L3-v2",
-            VariantSettings(normalize=False),
-        ),
-        PackagedModel(
-            "paraphrase-minilm-l3-64d",
-            "paraphrase-minilm-l3",
-            "paraphrase-MiniLM-L3-v2",
-            VariantSettings(dim=64),
-        ),
+        PackagedModel(small, small, small_parent, VariantSettings(normalize=False)),
+        PackagedModel(f"{small}-64d", small, small_parent, VariantSettings(dim=64)),
     ]
 
 
 def _multilingual() -> list[PackagedModel]:
-    parent, base, family = "multilingual-e5-small-q4", "multilingual-e5-small-q4", "multilingual-e5"
-    use = "use-multilingual-v3"
+    e5, family, use = "multilingual-e5-small-q4", "multilingual-e5", "use-multilingual-v3"
+    prefixes = {n: VariantSettings(layers=tuple(range(n))) for n in (2, 4, 6, 8, 10, 11)}
     return [
-        PackagedModel(base, family, parent, VariantSettings()),
-        PackagedModel(f"{base}-no-prompt", family, parent, VariantSettings(prompts="off")),
-        PackagedModel(f"{base}-all-prompts", family, parent, VariantSettings(prompts="always")),
-        PackagedModel(f"{base}-64d", family, parent, VariantSettings(dim=64)),
+        PackagedModel(e5, family, e5, VariantSettings()),
+        PackagedModel(f"{e5}-no-prompt", family, e5, VariantSettings(prompts="off")),
+        PackagedModel(f"{e5}-all-prompts", family, e5, VariantSettings(prompts="always")),
+        PackagedModel(f"{e5}-64d", family, e5, VariantSettings(dim=64)),
         *(
-            PackagedModel(
-                f"{base}-first{n}",
-                f"{family}-early-exit",
-                parent,
-                VariantSettings(layers=tuple(range(n))),
-            )
-            for n in (2, 4, 6, 8, 10, 11)
+            PackagedModel(f"{e5}-first{n}", f"{family}-early-exit", e5, settings)
+            for n, settings in prefixes.items()
         ),
         PackagedModel(use, "use-multilingual", use, VariantSettings()),
         PackagedModel(f"{use}-64d", "use-multilingual", use, VariantSettings(dim=64)),

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mteblite.sample.models.bert import shorten
 from mteblite.sample.models.catalog import VariantSettings
 from mteblite.sample.models.package_files import distribution_file
 from mteblite.sample.models.parents import Parent
@@ -53,4 +54,4 @@ class _Shortening:
 
     def encode(self, text: str, **options: Any) -> list[int]:
         ids: list[int] = self._tokenizer.encode(text, **options)
-        return ids if len(ids) <= self._max_tokens else [*ids[: self._max_tokens - 1], ids[-1]]
+        return shorten(ids, self._max_tokens)

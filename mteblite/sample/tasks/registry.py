@@ -20,11 +20,7 @@ class SampleTask:
     """Facts of a sample task.
 
     Attributes:
-        name: mteb-style task name.
-        task_type: mteb's type.
         main_metric: name of mteb's main score.
-        splits: evaluation splits.
-        hf_subsets: subsets.
         languages: mteb's language codes.
         sources: keys of its texts' SOURCES.
     """

@@ -41,11 +41,7 @@ class Source:
     digest: str
 
     def folder(self) -> Path:
-        """Return the package's folder.
-
-        Raises:
-            ValueError: the package is not installed.
-        """
+        """Return the package's folder; see `package_folder`."""
         return package_folder(self.import_name, self.distribution)
 
     def installed_digest(self) -> str:

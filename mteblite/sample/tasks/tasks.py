@@ -29,6 +29,21 @@ DOCUMENTS_PER_CLUSTERING = 2048
 a third of them, and copies of a document would raise the score (v-measure 0.43 instead of 0.35 for
 WordLlama on EmojiSubgroupAr). 2,048 draws hold nearly all documents, at 0.3 s per model."""
 
+_EMOJI: dict[str, Any] = {
+    "category": "t2c",
+    "date": ("2016-01-01", "2025-12-31"),
+    "domains": ["Constructed", "Written"],
+    "license": "bsd-3-clause",
+    "annotations_creators": "expert-annotated",
+    "sample_creation": "human-translated",
+}
+_ICD10CM: dict[str, Any] = {
+    "date": ("2025-10-01", "2026-09-30"),
+    "domains": ["Medical", "Written"],
+    "license": "mit",
+    "annotations_creators": "expert-annotated",
+}
+
 
 def _metadata(name: str, description: str, **facts: Any) -> TaskMetadata:
     """Metadata of a sample task: the registry's facts and mteb's other fields."""
@@ -127,13 +142,8 @@ class EmojiGroupAr(_PackagedData, AbsTaskClassification):
     metadata = _metadata(
         "EmojiGroupAr",
         "Arabic names of emoji, to be sorted into Unicode's eight groups.",
-        category="t2c",
-        date=("2016-01-01", "2025-12-31"),
-        domains=["Constructed", "Written"],
         task_subtypes=["Topic classification"],
-        license="bsd-3-clause",
-        annotations_creators="expert-annotated",
-        sample_creation="human-translated",
+        **_EMOJI,
     )
 
     def _read(self) -> DatasetDict:
@@ -149,11 +159,8 @@ class ICD10CMChapter(_PackagedData, AbsTaskClustering):
         "ICD10CMChapter",
         "Titles of ICD-10-CM categories, to be clustered by chapter.",
         category="t2c",
-        date=("2025-10-01", "2026-09-30"),
-        domains=["Medical", "Written"],
         task_subtypes=["Thematic clustering"],
-        license="mit",
-        annotations_creators="expert-annotated",
+        **_ICD10CM,
     )
     max_fraction_of_documents_to_embed = None
     max_documents_per_cluster = DOCUMENTS_PER_CLUSTERING
@@ -168,13 +175,8 @@ class EmojiSubgroupAr(_PackagedData, AbsTaskClustering):
     metadata = _metadata(
         "EmojiSubgroupAr",
         "Arabic names of emoji, to be clustered by Unicode's subgroups.",
-        category="t2c",
-        date=("2016-01-01", "2025-12-31"),
-        domains=["Constructed", "Written"],
         task_subtypes=["Thematic clustering"],
-        license="bsd-3-clause",
-        annotations_creators="expert-annotated",
-        sample_creation="human-translated",
+        **_EMOJI,
     )
     max_fraction_of_documents_to_embed = None
     max_documents_per_cluster = DOCUMENTS_PER_CLUSTERING
@@ -215,11 +217,8 @@ class ICD10CMInclusionTerm(_PackagedData, AbsTaskRetrieval):
         "ICD10CMInclusionTerm",
         "Inclusion terms of ICD-10-CM; candidates are the code's title and those of its siblings.",
         category="t2t",
-        date=("2025-10-01", "2026-09-30"),
-        domains=["Medical", "Written"],
         task_subtypes=[],
-        license="mit",
-        annotations_creators="expert-annotated",
+        **_ICD10CM,
         prompt={"query": "Given a medical term, retrieve the diagnosis that includes it"},
     )
 
@@ -239,11 +238,8 @@ class ICD10CMSynonym(_PackagedData, AbsTaskPairClassification):
         "ICD10CMSynonym",
         "A term of ICD-10-CM with the title of its own code or of a sibling code.",
         category="t2t",
-        date=("2025-10-01", "2026-09-30"),
-        domains=["Medical", "Written"],
         task_subtypes=[],
-        license="mit",
-        annotations_creators="expert-annotated",
+        **_ICD10CM,
     )
 
     def _read(self) -> DatasetDict:

@@ -6,7 +6,7 @@ The weights of a loaded model can change at any time, so its vectors are kept fo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from mteblite.models.encoders import EncodingSettings
@@ -95,11 +95,9 @@ def _name(model: Any) -> str:
     """The model's own name where it has an allowed one, else the name of its class."""
     card = getattr(model, "model_card_data", None)
     meta = getattr(model, "mteb_model_meta", None)
-    for name in (getattr(meta, "name", None), getattr(card, "model_id", None)):
-        try:
-            return SuiteModel.named(str(name)).name if name else type(model).__name__
-        except ValueError:
-            continue
+    for name in filter(None, (getattr(meta, "name", None), getattr(card, "model_id", None))):
+        with suppress(ValueError):
+            return SuiteModel.named(str(name)).name
     return type(model).__name__
 
 

@@ -21,7 +21,7 @@ from mteblite.models.model_identity import ModelIdentity, identify
 from mteblite.models.pool_vectors import pool_vectors
 from mteblite.pools.pool import Pool
 from mteblite.suites.catalog import Catalog, Suite, TaskEntry
-from mteblite.suites.resolution import Difference, Resolution, differences
+from mteblite.suites.resolution import Resolution, TaskDifference, differences
 from mteblite.suites.suite_model import SuiteModel
 from mteblite.suites.task_description import TaskDescription
 from mteblite.tasks.mteb_tasks import MtebTasks
@@ -106,7 +106,7 @@ class Workbench:
         remember_resolution(self.home, suite.file, found, whole=refresh)
         return self.catalog().suite(suite.name)
 
-    def mteb_differences(self, suite: Suite) -> list[Difference]:
+    def mteb_differences(self, suite: Suite) -> list[TaskDifference]:
         """Return how the installed mteb's tasks differ from those that were frozen.
 
         Asks mteb only where another version of it was asked when they were frozen.

@@ -1,13 +1,12 @@
-"""Areas under the precision-recall curve, in its two definitions, and under the ROC curve."""
+"""Areas under the precision-recall curve, in two definitions, and under the ROC curve."""
 
 from __future__ import annotations
 
 import numpy as np
 
 AREAS = ("auprc", "auprc_trapezoid")
-"""Area under the precision-recall curve over all (query, candidate) pairs of a cell, or over its
-labelled pairs: average precision as scikit-learn defines it, and the trapezoidal area, which
-interpolates and is larger."""
+"""Names of the areas: scikit-learn's average precision, which does not interpolate, and the
+trapezoidal area from recall 0 on, which is larger."""
 
 
 def precision_recall_area(
@@ -16,14 +15,13 @@ def precision_recall_area(
     """Return the area under a precision-recall curve.
 
     Args:
-        name: `auprc`, scikit-learn's average precision, which does not interpolate; or
-            `auprc_trapezoid`, the trapezoidal area from recall 0 on, which is larger.
+        name: one of AREAS.
         labels: (n,) true or 1 for relevant.
         scores: (n,) larger is more relevant; ties are one step of the curve.
-        weights: (n,) positive; None: all equal.
+        weights: (n,) positive; None = all equal.
 
     Returns:
-        NaN without a relevant one.
+        The area in [0, 1]; NaN without a relevant label.
     """
     from sklearn import metrics
 

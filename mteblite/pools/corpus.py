@@ -1,7 +1,7 @@
-"""Documents by row, without holding their texts: what a retrieval pool is drawn from.
+"""Documents of a retrieval task by row: ids in memory, texts on demand.
 
-A benchmark's corpus may have millions of documents (MS MARCO: 8.8 M), of which a pool keeps some
-thousands. So the corpus keeps its ids and fetches texts when asked, a batch at a time.
+A benchmark's corpus may have millions of documents (MS MARCO: 8.8 M), and a pool keeps some
+thousands of them.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ MISSING_TEXT = (
     "drop that row of the corpus"
 )
 
-
 BATCH = 8192
-"""Documents at a time: some 50 MB of texts and tokens for documents of usual length."""
+"""Documents at a time: about 50 MB of texts and tokens for documents of usual length."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +25,8 @@ class Corpus:
 
     Attributes:
         ids: one id per row, as str; ids may repeat (the first row of an id is the document).
-        fetch: returns the texts of the given rows, in their order; asked for a `range` where rows
-            follow each other, which a memory-mapped table reads many times as fast.
+        fetch: rows -> their texts, in the same order. Consecutive rows come as a `range`, which a
+            memory-mapped table reads many times as fast.
     """
 
     ids: list[str]
@@ -41,7 +40,7 @@ class Corpus:
         """Return the texts of these rows, in this order.
 
         Raises:
-            ValueError: a text is missing; names row and document id.
+            ValueError: a text is missing; the message names row and document id.
         """
         rows = rows if isinstance(rows, range) else [int(row) for row in rows]
         values = self.fetch(rows) if rows else []
@@ -78,8 +77,8 @@ class Corpus:
         Args:
             dataset: anything with `dataset[column][:]`, and `dataset[slice or list of rows]` that
                 returns a dict of lists.
-            id_column: the column that holds the ids.
-            text_of: turns such a dict of lists into texts, e.g. title and body joined.
+            id_column: the column of the ids.
+            text_of: dict of lists -> texts, e.g. title and body joined.
         """
         return cls(
             ids=[str(i) for i in dataset[id_column][:]],

@@ -25,7 +25,7 @@ SELECTORS: dict[str, Selector] = {
     "strat_difficulty": select_strat_difficulty,
 }
 NEEDS_ABILITY = frozenset({"fisher"})
-"""Selectors that rely on item parameters; without usable abilities `strat` steps in."""
+"""Selectors that need item parameters; without usable abilities `strat` replaces them."""
 ALL_ITEMS = "all"
 
 
@@ -38,7 +38,7 @@ def selection_rows(
         evidence: the task.
         method: the selector that was used.
         chosen: (k,) positions of items, in rank order.
-        weights: (k,) of them.
+        weights: (k,) weights of these items.
     """
     return pd.DataFrame(
         {
@@ -63,7 +63,7 @@ def select_positions(
         method: a name in SELECTORS.
         evidence: the training models.
         fit: the items fitted on them.
-        k: items wanted; k >= n_items returns the whole pool with its own weights.
+        k: items to select; k >= n_items returns the whole pool with its pool weights.
         rng_keys: stable keys of every random draw.
 
     Raises:
@@ -84,7 +84,7 @@ def select_positions(
 
 
 def _checked(selected: Selected, k: int, task: str) -> Selected:
-    """Hold every selector to its contract."""
+    """Check that a selector returned k distinct items and positive weights with sum 1."""
     chosen, weights = selected
     if len(np.unique(chosen)) != k or len(weights) != k:
         raise ValueError(f"{task}: a selector returned {len(np.unique(chosen))} items, not {k}")

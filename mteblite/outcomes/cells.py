@@ -24,11 +24,7 @@ def facts_of(items: pd.DataFrame, derive: Callable[[pd.DataFrame], Facts]) -> Fa
 
     Without the cache, statistics of 46 models on the same 20 items would spend most time in pandas.
     The cache holds the last frame of each thread by identity, because item frames never change in
-    place.
-
-    Args:
-        items: the frame.
-        derive: a function of a module, not a closure, because it is the key of the cache.
+    place. `derive` must be a function of a module, not a closure, because it is the cache's key.
     """
     last = getattr(_LAST, "frame", None)
     if last is None or last() is not items:

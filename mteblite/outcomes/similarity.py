@@ -44,12 +44,9 @@ def prepare(vectors: np.ndarray, similarity: str) -> np.ndarray:
 def blocks(
     first: np.ndarray, second: np.ndarray, similarity: str
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield (rows of first, their (rows, m) float32 similarities to all of second).
+    """Yield (rows of first, their (rows, m) float32 similarities to all m rows of second).
 
-    Args:
-        first: (n, dim) prepared rows.
-        second: (m, dim) prepared rows.
-        similarity: one of SIMILARITIES.
+    Both are prepared rows, see `prepare`.
     """
     for start in range(0, len(first), CHUNK):
         rows = slice(start, min(start + CHUNK, len(first)))
@@ -63,14 +60,9 @@ def paired(
     first_rows: np.ndarray | None = None,
     second_rows: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the (n,) float32 similarities of row i of first with row i of second.
+    """Return the (n,) float32 similarities of prepared rows: the i-th of first, the i-th of second.
 
-    Args:
-        first: prepared rows.
-        second: prepared rows.
-        similarity: one of SIMILARITIES.
-        first_rows: (n,) rows of first; None = all in order.
-        second_rows: (n,) rows of second; None = all in order.
+    `first_rows` and `second_rows` (n,) choose rows; None = all in order.
     """
     left = np.arange(len(first)) if first_rows is None else first_rows
     right = np.arange(len(second)) if second_rows is None else second_rows

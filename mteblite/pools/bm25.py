@@ -42,12 +42,7 @@ PART = 64
 
 
 def best_documents(corpus: Corpus, queries: Sequence[str], number: int) -> list[list[str]]:
-    """Return per query the ids of the best documents that share a term with it, best first.
-
-    Args:
-        corpus: the documents.
-        queries: the texts of the queries.
-        number: how many documents at most, >= 1.
+    """Return per query the ids of at most `number` documents that share a term with it, best first.
 
     Raises:
         ValueError: the text of a document is missing; the message names row and document id.
@@ -77,12 +72,7 @@ def best_documents(corpus: Corpus, queries: Sequence[str], number: int) -> list[
 
 
 def _scores(corpus: Corpus, columns: Mapping[str, int]) -> csc_array:
-    """Return the (documents, terms) float32 scores of each term in each document.
-
-    Args:
-        corpus: the documents.
-        columns: column of each wanted term; scores do not depend on which terms are wanted.
-    """
+    """Return the (documents, terms) float32 scores of the terms in `columns` in each document."""
     from scipy.sparse import csr_array, vstack
 
     parts = [csr_array((0, len(columns)), dtype=np.float32)]

@@ -42,11 +42,7 @@ def pool_costs(pool: Pool, max_tokens: int | None) -> PoolCosts:
     """Count the tokens of a pool, per item and shared.
 
     The cost of an item is the slope between two nested random selections, so that a document of
-    several items counts once.
-
-    Args:
-        pool: the pool.
-        max_tokens: longer texts count as this many tokens; None = no cap.
+    several items counts once. A text counts at most `max_tokens` tokens; None = no cap.
     """
     counts = dict(zip(pool.texts["text"], text_tokens(pool, max_tokens).tolist(), strict=True))
 

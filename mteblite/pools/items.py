@@ -93,12 +93,7 @@ def check_numbers(values: Sequence[Any], column: str, where: str) -> np.ndarray:
 
 
 def split_evenly(available: Mapping[Key, int], total: int | None) -> dict[Key, int]:
-    """Return how many of `total` each key gets: evenly, within what the key has.
-
-    Args:
-        available: how many each key has.
-        total: how many in all; None = all.
-    """
+    """Return the share of each key in `total` (None = all): equal, but at most what it has."""
     if total is None or total >= sum(available.values()):
         return dict(available)
     taken = dict.fromkeys(available, 0)

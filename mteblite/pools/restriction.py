@@ -25,10 +25,6 @@ def restrict(pool: Pool, item_ids: Sequence[str]) -> Pool:
     Shared rows of their cells stay (train rows, shared documents, distractors), so the outcome of
     an item of a per-item type is the same as in the full pool.
 
-    Args:
-        pool: the pool.
-        item_ids: ids of the items to keep, in any order.
-
     Raises:
         ValueError: there is no id, or an id is not in the pool.
     """

@@ -48,11 +48,9 @@ def eligible_items(fit: ItemFit, information: np.ndarray) -> np.ndarray:
 
 
 def greedy(information: np.ndarray, k: int) -> np.ndarray:
-    """Return up to k items in greedy order, ties by position; fewer where no item has a gain.
+    """Return up to k items in greedy order, ties by position, by (n_models, n_items) information.
 
-    Args:
-        information: (n_models, n_items) non-negative.
-        k: most items.
+    There are fewer than k where no other item has a gain.
     """
     total = np.full(len(information), PRIOR_PRECISION)
     free = np.ones(information.shape[1], dtype=bool)

@@ -32,13 +32,9 @@ ALL_ITEMS = "all"
 def selection_rows(
     evidence: TaskEvidence, method: str, chosen: np.ndarray, weights: np.ndarray
 ) -> pd.DataFrame:
-    """Return a selection as a table, in rank order: item_id, method, rank (from 1), weight.
+    """Return a selection of positions (k,) in rank order and their weights (k,) as a table.
 
-    Args:
-        evidence: the task.
-        method: the selector that was used.
-        chosen: (k,) positions of items, in rank order.
-        weights: (k,) weights of these items.
+    Its columns are item_id, method, rank (from 1) and weight.
     """
     return pd.DataFrame(
         {

@@ -81,13 +81,7 @@ def task_digest(request: SuiteTask) -> str:
 def applicable(
     frozen: Resolution | None, requests: Sequence[SuiteTask], benchmark: str | None
 ) -> Resolution:
-    """Return the part of a frozen resolution that answers these requests.
-
-    Args:
-        frozen: the stored resolution, possibly of an earlier state of the suite file.
-        requests: the tasks that the suite file lists now.
-        benchmark: the benchmark that it names now.
-    """
+    """Return the part of a frozen resolution that fits a file's present tasks and benchmark."""
     if frozen is None:
         return Resolution()
     listed = {r.task: task_digest(r) for r in requests}

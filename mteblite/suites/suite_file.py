@@ -107,14 +107,10 @@ class SuiteFile(MethodKeys):
 
 
 def read_suite_file(path: Path, parents: Mapping[str, Path] | None = None) -> SuiteFile:
-    """Read and check a suite file.
+    """Read and check a suite file, which may extend the suites in `parents`.
 
     A file with `extends` takes every key that it does not give from the other file. `only` then
     keeps some of the tasks, so that a part of a suite draws the pools of the whole suite.
-
-    Args:
-        path: the file.
-        parents: files of the suites that it may extend, by name.
 
     Raises:
         SuiteFileError: not YAML, an unknown key, or a value that is not allowed; the message names
@@ -174,12 +170,9 @@ def _read_mapping(path: Path) -> dict[str, Any]:
 
 
 def check_methods(file_name: str, file: SuiteFile, allowed: Mapping[str, Sequence[str]]) -> None:
-    """Check the method names of a suite file against those of the later stages.
+    """Check the method names of a suite file; a value of null is not checked.
 
-    Args:
-        file_name: for messages.
-        file: the parsed suite file.
-        allowed: names by key, e.g. `per_item.selection`. A value of null is not checked.
+    `allowed` has the names of each key, e.g. of `per_item.selection`.
 
     Raises:
         SuiteFileError: an unknown name; the message names file, key and allowed names.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from mteblite.reference_scores.public_models import teaching_scores
+from mteblite.reference_scores.public_models import joint_scores
 from mteblite.suites.suite_model import checkpoint_name
 from mteblite.suites.task_description import TaskDescription
 from mteblite_resources.home import Home
@@ -110,11 +110,11 @@ class ScoreSources:
     ) -> pd.DataFrame:
         """Return full scores of all public models: `model`, `family`, `task`, `main_score`.
 
-        See `teaching_scores`; `public_table` makes of it what joint calibrations take.
+        See `joint_scores`; `public_table` makes of it what joint calibrations take.
 
         Args:
             descriptions: the tasks.
             families: the suite's families; fine-tunes of its models join them.
         """
         parents = self.official.facts.model_parents
-        return teaching_scores(self.official.scores(descriptions), parents, families)
+        return joint_scores(self.official.scores(descriptions), parents, families)

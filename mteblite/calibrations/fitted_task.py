@@ -47,7 +47,6 @@ class FittedTask:
         theta_sd: population standard deviation of their full scores.
         reference_low: lowest full score of the reference models.
         reference_high: highest full score of the reference models.
-        statistic: the official set statistic.
         reference: the reference models, where the estimator is in NEEDS_REFERENCE.
     """
 

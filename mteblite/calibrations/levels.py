@@ -21,14 +21,3 @@ def starting_line(kind: str) -> str:
     few items also has another scale.
     """
     return "offset" if kind == "per_item" else "inverse"
-
-
-def check_calibration(name: str) -> None:
-    """Check the name of a calibration.
-
-    Raises:
-        ValueError: it is not in ALL_CALIBRATIONS.
-    """
-    if name not in ALL_CALIBRATIONS:
-        allowed = ", ".join(ALL_CALIBRATIONS)
-        raise ValueError(f"calibration {name!r} is unknown; allowed: {allowed}")

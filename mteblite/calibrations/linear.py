@@ -103,12 +103,7 @@ def find_line(name: str) -> Callable[[np.ndarray, np.ndarray], Line]:
 
 
 def fit_calibration(name: str, estimates: np.ndarray, full_scores: np.ndarray) -> Calibration:
-    """Fit a line and its residual standard deviation.
-
-    Args:
-        name: a name in CALIBRATIONS.
-        estimates: (n_models,) raw estimates; models with NaN are left out.
-        full_scores: (n_models,) full scores; models with NaN are left out.
+    """Fit a line of CALIBRATIONS to estimates (n_models,), with its residual standard deviation.
 
     Raises:
         ValueError: no model has both.

@@ -53,11 +53,8 @@ def find_estimator(name: str) -> Estimator:
 def usable_estimator(estimator: str, kind: str, *, usable: bool) -> str:
     """Return the estimator that a task can use.
 
-    Args:
-        estimator: the variant's estimator. For a set metric, an estimator of per-item tasks means
-            the official statistic.
-        kind: `per_item` or `set_metric`.
-        usable: whether abilities are usable; otherwise `mean` replaces estimators that need them.
+    Without usable abilities, `mean` replaces estimators that need them. For a set metric, an
+    estimator of per-item tasks means the official statistic.
 
     Raises:
         ValueError: the estimator of a per-item task is unknown.
@@ -129,12 +126,7 @@ def estimate_set(
 ) -> float:
     """Return a statistic of one model on the selected items of a set-metric task.
 
-    Args:
-        task_type: a type with a set metric.
-        observations: (k, d) in the order of `selected_items`.
-        selected_items: rows of the pool's items.
-        weights: (k,) selection weights.
-        statistic: the official one, or a surrogate.
+    Observations (k, d) and selection weights (k,) are in the order of the selected items.
 
     Raises:
         ValueError: the numbers of observations and items differ.

@@ -39,11 +39,8 @@ def estimate_switch(outcomes: np.ndarray, context: EstimationContext) -> np.ndar
 def inside_weight(estimates: np.ndarray, errors: np.ndarray, low: float, high: float) -> np.ndarray:
     """Return the weight of the model-based estimate (n,): near 3/4 inside, falling to 0 beyond.
 
-    Args:
-        estimates: (n,) design-based estimates.
-        errors: (n,) their standard errors, positive.
-        low: lowest full score of the reference models.
-        high: highest full score of the reference models.
+    Design-based estimates (n,) have standard errors (n,), and the reference models' full scores are
+    in [low, high].
     """
     z = np.maximum(0.0, np.maximum(estimates - high, low - estimates) / errors)
     return np.asarray(1.0 / (1.0 + np.exp(np.minimum(STEEPNESS * (z - OVERSHOOT), 500.0))))

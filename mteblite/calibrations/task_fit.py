@@ -157,11 +157,7 @@ class TaskFits:
         return np.asarray(slope * raw + intercept)
 
     def start(self, train: np.ndarray, variant: Variant) -> tuple[np.ndarray, np.ndarray]:
-        """Return the estimates before a joint calibration, not clipped.
-
-        Args:
-            train: (n_models,) mask.
-            variant: with a joint calibration.
+        """Return the estimates before the joint calibration of a variant, not clipped.
 
         Returns:
             Estimates of all models (n_models,) after the `starting_line`; and cross-fitted
@@ -205,8 +201,8 @@ class TaskFits:
             estimator=used,
             calibration_method=calibration,
             calibration=line,
-            theta_mean=training.fit.theta_mean,
-            theta_sd=training.fit.theta_sd,
+            theta_mean=training.fit.ability.mean,
+            theta_sd=training.fit.ability.sd,
             reference_low=float(evidence.full_scores.min()),
             reference_high=float(evidence.full_scores.max()),
             statistic=self.statistic,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mteblite.calibrations.levels import check_calibration
+from mteblite.calibrations.levels import ALL_CALIBRATIONS
 from mteblite.calibrations.registry import (
     AIMS_AT_FULL_SCORE,
     SET_STATISTIC,
@@ -22,12 +22,7 @@ class Variant:
     Another calibration than `linear` follows a plus sign, as in `anchor/mean/anchorset+offset`.
     Another set estimator follows a colon, as in `anchor/mean/anchorset:surrogate`.
 
-    Attributes:
-        per_item_selection: selector of per-item tasks.
-        estimator: estimator of per-item tasks.
-        set_selection: selector of set-metric tasks.
-        calibration: a name in `levels.ALL_CALIBRATIONS`, for both kinds.
-        set_estimator: estimator of set-metric tasks.
+    The calibration is in `levels.ALL_CALIBRATIONS` and applies to tasks of both kinds.
 
     Raises:
         ValueError: a part is unknown.
@@ -40,13 +35,15 @@ class Variant:
     set_estimator: str = SET_STATISTIC
 
     def __post_init__(self) -> None:
-        for name in (self.per_item_selection, self.set_selection):
-            if name not in SELECTORS:
-                allowed = ", ".join(SELECTORS)
-                raise ValueError(f"selection {name!r} is unknown; allowed: {allowed}")
+        for part, name, known in (
+            ("selection", self.per_item_selection, SELECTORS),
+            ("selection", self.set_selection, SELECTORS),
+            ("calibration", self.calibration, ALL_CALIBRATIONS),
+        ):
+            if name not in known:
+                raise ValueError(f"{part} {name!r} is unknown; allowed: {', '.join(known)}")
         find_estimator(self.estimator)
         find_set_estimator(self.set_estimator)
-        check_calibration(self.calibration)
 
     @classmethod
     def parse(cls, text: str) -> Variant:

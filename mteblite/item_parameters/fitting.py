@@ -38,16 +38,6 @@ class ItemFit:
     ability: Abilities
 
     @property
-    def theta_mean(self) -> float:
-        """Mean full score of the training models."""
-        return self.ability.mean
-
-    @property
-    def theta_sd(self) -> float:
-        """Population standard deviation of the training models' full scores."""
-        return self.ability.sd
-
-    @property
     def usable(self) -> bool:
         """False where abilities have no spread, so that item parameters have no information."""
         return self.ability.usable
@@ -68,8 +58,15 @@ class ItemFit:
 
     @property
     def abilities(self) -> pd.DataFrame:
-        """One row per fitted model: model, theta."""
-        return pd.DataFrame({"model": list(self.models), "theta": self.ability.theta})
+        """One row per training model: model, theta, theta_mean, theta_sd."""
+        return pd.DataFrame(
+            {
+                "model": list(self.models),
+                "theta": self.ability.theta,
+                "theta_mean": self.ability.mean,
+                "theta_sd": self.ability.sd,
+            }
+        )
 
 
 def fit_items(evidence: TaskEvidence, response_model: str = "auto") -> ItemFit:
@@ -98,11 +95,7 @@ def fit_items(evidence: TaskEvidence, response_model: str = "auto") -> ItemFit:
 
 
 def fit_from_tables(item_parameters: pd.DataFrame, abilities: pd.DataFrame) -> ItemFit:
-    """Rebuild a fit from its stored rows.
-
-    Args:
-        item_parameters: item_id, response_model, slope, intercept, residual_sd, n_models.
-        abilities: model, theta, and theta_mean and theta_sd, the same in every row.
+    """Return a fit from its stored rows, `ItemFit.item_parameters` and `ItemFit.abilities`.
 
     Raises:
         ValueError: a table is empty, or the items name several response models.

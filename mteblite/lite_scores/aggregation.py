@@ -17,9 +17,6 @@ class SuiteScore:
     """Scores of one model on a suite; NaN for a mean that lacks a task.
 
     Attributes:
-        mean: mean over tasks.
-        macro_mean: mean over type means.
-        type_means: mean over the tasks of each type.
         n_tasks: tasks with a prediction.
         ranges: lowest and highest possible value of `macro`, `mean` and each `type:`, i.e. the same
             means of the tasks' legal ranges.

@@ -45,15 +45,9 @@ def compare_observed(
     joint: JointCalibration | None,
     level: float,
 ) -> Comparison:
-    """Compare two models by their outcomes on the selected items.
+    """Compare two models by their results on the selected items; see `paired_differences`.
 
-    Args:
-        fitted: the suite's tasks.
-        first: per task the outcomes (k,) or observations (k, d) of the first model.
-        second: the same of the second.
-        types: type of every task.
-        joint: the suite's joint calibration, if it has one.
-        level: of the intervals.
+    `fitted` are all tasks of the suite; a model may lack some of them.
     """
     shared = [t for t in fitted if t.task in first and t.task in second]
     names = {t.task for t in shared}

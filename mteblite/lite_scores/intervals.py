@@ -80,11 +80,8 @@ def with_reference_range(
 ) -> pd.DataFrame:
     """Add reference_low and reference_high: the range of the reference models on each target.
 
-    Args:
-        widths: from `interval_half_widths`.
-        full_scores: model, task, main_score of the reference models; for a target, a model that
-            lacks one of its tasks is left out.
-        task_types: type of every task of the suite.
+    For a target, models that lack one of its tasks are left out. `full_scores` has the columns
+    model, task and main_score.
     """
     tasks = sorted(task_types)
     matrix = full_scores.pivot(index="model", columns="task", values="main_score")

@@ -71,11 +71,9 @@ class JointCalibration:
         return pd.DataFrame([self._row(t, w, found, np.isfinite(row)) for t, w in targets.items()])
 
     def usual_widths(self) -> pd.DataFrame:
-        """Return the half-widths of an average model with an estimate of every task.
+        """Return target, half_width and interval_method of an average model with all tasks.
 
-        Returns:
-            target, half_width, interval_method. Intervals of a model with missing tasks or unusual
-            estimates are wider.
+        Intervals of a model with missing tasks or unusual estimates are wider.
         """
         average = dict(zip(self.tasks, self.blup.prior.mean.tolist(), strict=True))
         return self.score(average)[["target", "half_width", "interval_method"]]
@@ -161,7 +159,7 @@ def conformal_factors(
         deviations: (n_models, n_targets) posterior standard deviations.
         families: (n_models,).
         targets: (n_targets,) names.
-        level: coverage; with fewer families than level / (1 - level) the factor is of Student's t.
+        level: coverage.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         scaled = errors / deviations

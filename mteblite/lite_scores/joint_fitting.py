@@ -30,12 +30,8 @@ def fit_joint(
 ) -> JointCalibration:
     """Fit the joint calibration for the tasks of `TaskFits.fitted`.
 
-    Args:
-        evidences: the suite's tasks with the kept reference models.
-        variant: with a calibration in JOINT.
-        settings: those of the validation: K of the folds, seed, public scores.
-        k_by_task: K of each task's selection on all models; None = as in the folds.
-        level: coverage of the intervals.
+    Settings are those of the validation. `k_by_task` is the K of each task's selection on all
+    models; None = as in the folds.
 
     Raises:
         ValueError: the variant has no joint calibration.

@@ -17,17 +17,10 @@ def observe_selection(
     *,
     similarity: str = "cosine",
 ) -> np.ndarray:
-    """Return a model's results on a selection, in the order of its rows.
+    """Return a model's results on a selection in rank order: (k,) outcomes or (k, d) observations.
 
-    Args:
-        kind: `per_item` or `set_metric`.
-        restricted: the pool restricted to the selected items (`pools.restriction.restrict`).
-        vectors: (n_texts, dim) vectors of its texts.
-        selection: item_id in rank order.
-        similarity: see `score_pool`.
-
-    Returns:
-        (k,) outcomes, or (k, d) observations.
+    The pool is restricted to the selected items (`pools.restriction.restrict`), and the vectors
+    (n_texts, dim) are those of its texts.
     """
     if kind == "per_item":
         found = score_pool(restricted, vectors, similarity=similarity).outcomes

@@ -27,13 +27,9 @@ DRAWS = 400
 
 @dataclass(frozen=True)
 class Difference:
-    """First model minus second on one target.
+    """First model minus second on one target, with its interval.
 
-    Attributes:
-        value: difference of the predicted full scores.
-        lower: lower end of the interval.
-        upper: upper end of the interval.
-        share_positive: probability that the first model is better.
+    `share_positive` is the probability that the first model is better.
     """
 
     value: float

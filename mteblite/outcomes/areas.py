@@ -12,16 +12,10 @@ trapezoidal area from recall 0 on, which is larger."""
 def precision_recall_area(
     name: str, labels: np.ndarray, scores: np.ndarray, weights: np.ndarray | None = None
 ) -> float:
-    """Return the area under a precision-recall curve.
+    """Return one of AREAS in [0, 1]; NaN without a relevant label (true or 1).
 
-    Args:
-        name: one of AREAS.
-        labels: (n,) true or 1 for relevant.
-        scores: (n,) larger is more relevant; ties are one step of the curve.
-        weights: (n,) positive; None = all equal.
-
-    Returns:
-        The area in [0, 1]; NaN without a relevant label.
+    Labels, scores and weights are (n,). Scores are higher for more relevant pairs, and ties are one
+    step of the curve. Weights are positive; None = all equal.
     """
     from sklearn import metrics
 

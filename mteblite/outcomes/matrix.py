@@ -6,11 +6,10 @@ import pandas as pd
 
 
 def matrix_rows(outcomes: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per model: pool_score, outcomes (list by item_id) and observations.
+    """Return one row per model: model, pool_score, outcomes (list by item_id) and observations.
 
-    Args:
-        outcomes: model, item_id, outcome; every model on the same items.
-        scores: model, pool_score, observations (file of the set-metric observations or "").
+    Outcomes are rows of model, item_id and outcome. Scores are rows of model, pool_score and
+    observations (file of the set-metric observations or "").
 
     Raises:
         ValueError: a model lacks an item; the message names the model.

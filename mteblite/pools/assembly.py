@@ -43,14 +43,10 @@ def item_frame(
     gold: Sequence[float] | np.ndarray | float = np.nan,
     share: np.ndarray | None = None,
 ) -> pd.DataFrame:
-    """Return the items of one cell.
+    """Return the items of one cell (split, hf_subset).
 
-    Args:
-        cell: (split, hf_subset).
-        ids: (n,) item ids.
-        strata: stratum of each item, or one for all.
-        gold: gold score or label of each item, or one for all.
-        share: (n,) share of each item in its cell; None = equal shares.
+    `strata` and `gold` (score or label) have one value per item, or one for all. `share` is the
+    share of each item in its cell; None = equal shares.
     """
     split, hf_subset = cell
     share = np.full(len(ids), 1.0) if share is None else np.asarray(share, dtype=float)

@@ -10,11 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-MISSING_TEXT = (
-    "corpus: the text in row {row} (document id {id!r}) is {value!r}; expected a string: mend or "
-    "drop that row of the corpus"
-)
-
 BATCH = 8192
 """Documents at a time: about 50 MB of texts and tokens for documents of usual length."""
 
@@ -46,7 +41,10 @@ class Corpus:
         values = self.fetch(rows) if rows else []
         for row, value in zip(rows, values, strict=True):
             if not isinstance(value, str):
-                raise ValueError(MISSING_TEXT.format(row=row, id=self.ids[row], value=value))
+                raise ValueError(
+                    f"corpus: the text in row {row} (document id {self.ids[row]!r}) is {value!r}; "
+                    "expected a string: mend or drop that row of the corpus"
+                )
         return values
 
     def batches(self, size: int = BATCH) -> Iterator[list[str]]:
@@ -74,11 +72,7 @@ class Corpus:
     ) -> Corpus:
         """Return a corpus over a memory-mapped `datasets.Dataset`.
 
-        Args:
-            dataset: anything with `dataset[column][:]`, and `dataset[slice or list of rows]` that
-                returns a dict of lists.
-            id_column: the column of the ids.
-            text_of: dict of lists -> texts, e.g. title and body joined.
+        `text_of` makes texts of a dict of columns, e.g. joins title and body.
         """
         return cls(
             ids=[str(i) for i in dataset[id_column][:]],

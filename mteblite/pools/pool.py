@@ -113,17 +113,12 @@ def row_columns(frame: pd.DataFrame) -> list[str]:
 
 def _hashable(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the frame with list-valued columns as text, because pandas cannot hash lists."""
-    lists = [
-        c
-        for c in frame.columns
-        if frame[c]
-        .map(
-            lambda v: (
-                isinstance(v, list | tuple) or (hasattr(v, "tolist") and getattr(v, "ndim", 0) > 0)
-            )
-        )
-        .any()
-    ]
+    lists = [c for c in frame.columns if frame[c].map(_is_list).any()]
     return frame.assign(
         **{c: frame[c].map(lambda v: json.dumps(list(v), default=str)) for c in lists}
     )
+
+
+def _is_list(value: Any) -> bool:
+    array = hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0
+    return array or isinstance(value, list | tuple)

@@ -67,20 +67,15 @@ def usable(scores: pd.DataFrame) -> pd.DataFrame:
     return scores[np.isfinite(scores["main_score"].astype(float)) & (scores["refused"] == "")]
 
 
-def teaching_scores(
+def joint_scores(
     scores: pd.DataFrame, parents: Mapping[str, str], suite_families: Mapping[str, str]
 ) -> pd.DataFrame:
     """Return the scores for joint calibrations: `model`, `family`, `task`, `main_score`.
 
     Refused scores and outliers are left out, because they would distort the covariance of tasks.
     Ancestors of several of the suite's families are left out, because each of these families would
-    have to be held out with them.
-
-    Args:
-        scores: rows of `full_scores_of`.
-        parents: see `public_families`.
-        suite_families: family by public name of the suite's models. Fine-tunes and ancestors of
-            these models join their families.
+    have to be held out with them. Fine-tunes and ancestors of the suite's models have the families
+    of these models. Scores are rows of `full_scores_of`.
     """
     known, shared = with_ancestors(suite_families, parents)
     found = usable(scores)
@@ -94,10 +89,6 @@ def with_ancestors(
     suite_families: Mapping[str, str], parents: Mapping[str, str]
 ) -> tuple[dict[str, str], set[str]]:
     """Add the ancestors of the suite's models, which are near-copies of them.
-
-    Args:
-        suite_families: family by public name.
-        parents: see `public_families`.
 
     Returns:
         Family by public name, including ancestors up to the next model of the suite; and the
@@ -118,15 +109,9 @@ def public_families(
 ) -> dict[str, str]:
     """Return a family for every public model.
 
-    Args:
-        models: names of the models.
-        parents: model -> the model it was trained from, where mteb's registry knows it
-            (`ModelMeta.adapted_from`).
-        suite_families: family of the suite's models.
-
-    Returns:
-        The suite's family of the model or of its nearest ancestor in the suite. Other models have
-        the name of their oldest known ancestor, so that fine-tunes of one model are one family.
+    It is the suite's family of the model or of its nearest ancestor in the suite. Other models have
+    the name of their oldest known ancestor, so that fine-tunes of one model are one family. The
+    parent of a model is the model it was trained from (`ModelMeta.adapted_from`).
     """
     return {model: _family(model, parents, suite_families) for model in sorted(models)}
 

@@ -68,10 +68,7 @@ class ResultFile:
 
     Attributes:
         task_name: the task's present name.
-        mteb_version: as in the file; "" for none.
-        dataset_revision: as in the file; "" for none.
         result_format: `new` or `old`.
-        cells: every (split, subset) of the file.
         repaired: a repair of the whole file, e.g. of a renamed task; else "".
         n_cells: number of cells, where `cells` has been emptied.
     """

@@ -12,12 +12,8 @@ model (docs/methods.md, Noise of set metrics)."""
 def allocate(shares: np.ndarray, sizes: np.ndarray, k: int) -> np.ndarray:
     """Return the number of items of each stratum: proportional, by largest remainder.
 
-    Every stratum gets at least one item where k suffices, and at most its size.
-
-    Args:
-        shares: (n_strata,) positive mass of the strata.
-        sizes: (n_strata,) items in them.
-        k: items in all.
+    Every stratum gets at least one item where k suffices, and at most its size. The shares
+    (n_strata,) are positive masses.
 
     Raises:
         ValueError: the strata hold fewer than k items.

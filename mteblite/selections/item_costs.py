@@ -12,12 +12,7 @@ from mteblite.task_types.registry import find_type
 
 
 def item_costs(task_type: str, n_items: int, token_costs: np.ndarray | None = None) -> np.ndarray:
-    """Return the cost of encoding each item (n_items,).
-
-    Args:
-        task_type: mteb's type.
-        n_items: items of the pool.
-        token_costs: (n_items,) positive tokens of each item, by item_id; None = texts by type.
+    """Return the cost of encoding each item (n_items,): its tokens, by item_id, or texts by type.
 
     Raises:
         ValueError: the costs are not one positive number per item, or the type is not supported.

@@ -24,11 +24,8 @@ def within_strata(
 ) -> Selected:
     """Select k items, stratum by stratum; the weights of a stratum sum to its pool mass.
 
-    Args:
-        evidence: per-item tasks have a stratum per cell, set metrics one per cell and label.
-        k: items to select.
-        rng: draws cells and cluster labels where k is too small for all.
-        choose: selects items within one stratum.
+    Per-item tasks have a stratum per cell, set metrics one per cell and label. `rng` draws cells
+    and cluster labels where k is too small for all.
     """
     mass = pool_weights(evidence)
     chosen: list[np.ndarray] = []

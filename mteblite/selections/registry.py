@@ -53,14 +53,7 @@ def select_positions(
     k: int,
     rng_keys: tuple[str | int, ...],
 ) -> tuple[str, np.ndarray, np.ndarray]:
-    """Return the method used, positions in rank order and weights.
-
-    Args:
-        method: a name in SELECTORS.
-        evidence: the training models.
-        fit: the items fitted on them.
-        k: items to select; k >= n_items returns the whole pool with its pool weights.
-        rng_keys: stable keys of every random draw.
+    """Return the method used, positions (k,) in rank order and weights (k,); see `choose`.
 
     Raises:
         ValueError: the method is unknown, k is below 1, or the pool is empty.

@@ -10,12 +10,7 @@ import pandas as pd
 
 from mteblite.item_parameters.evidence import TaskEvidence, types_of
 from mteblite.seeds import generator
-from mteblite.selections.budget import (
-    MIN_ITEMS,
-    allocate_budget,
-    item_spread,
-    statistic_spread,
-)
+from mteblite.selections.budget import MIN_ITEMS, allocate_budget, item_spread, statistic_spread
 from mteblite.suites.means import macro_weights
 from mteblite.task_types.scoring import set_statistic
 

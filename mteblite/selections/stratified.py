@@ -57,13 +57,8 @@ def label_quotas(
     """Return (positions, items to select, pool mass) of every stratum, k items in all.
 
     The items of a stratum are proportional to its size, because pools of pairs are balanced by
-    label on purpose. The mass has the label prior (docs/methods.md, Labels and cells).
-
-    Args:
-        evidence: a set-metric task.
-        k: items to select.
-        rng: draws cells and cluster labels where k is too small for all.
-        by_label: False makes each cell one stratum.
+    label on purpose. The mass has the label prior (docs/methods.md, Labels and cells). `rng` draws
+    cells and cluster labels where k is too small for all. Without `by_label`, a cell is a stratum.
     """
     mass = pool_weights(evidence)
     labels = np.zeros(len(mass), dtype=int)

@@ -15,12 +15,7 @@ import numpy as np
 import pandas as pd
 
 from mteblite.item_parameters.evidence import TaskEvidence
-from mteblite.item_parameters.fitting import (
-    RESPONSE_MODELS,
-    ItemFit,
-    restrict,
-    usable_models,
-)
+from mteblite.item_parameters.fitting import RESPONSE_MODELS, ItemFit, restrict, usable_models
 from mteblite.selections.fisher import MIN_GAIN, PRIOR_PRECISION, eligible_items
 from mteblite.selections.registry import select_positions, selection_rows
 from mteblite.selections.selector import Selected, pool_weights
@@ -92,12 +87,9 @@ def choose_positions(
 
 
 def greedy_per_cost(gain: Gain, costs: np.ndarray, budget: float) -> list[int]:
-    """Return items by gain per cost, ties by position, or the single item with a larger gain.
+    """Return items by gain per cost (n,), ties by position, or the single item with a larger gain.
 
-    Args:
-        gain: of a monotone submodular function.
-        costs: (n,) positive.
-        budget: their sum is at most this.
+    The gain is that of a monotone submodular function. The costs sum to at most `budget`.
     """
     chosen: list[int] = []
     free, left, reached = np.ones(len(costs), dtype=bool), budget * PAID, 0.0

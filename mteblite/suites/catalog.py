@@ -21,8 +21,6 @@ class TaskEntry:
     """One task of one suite.
 
     Attributes:
-        suite: suite name.
-        task: task name.
         request: the task's entry in the suite file.
         benchmark: the benchmark that the task comes from, if any.
         pool_task: partition key of its pool; suites that draw the same pool share it.
@@ -183,14 +181,9 @@ class Catalog:
 def make_suite(
     file: SuiteFile, origin: str, models: Iterable[SuiteModel], known: Resolution
 ) -> Suite:
-    """Return the suite of a file.
+    """Return the suite of a file with its registered models and its resolved tasks (`known`).
 
-    Args:
-        file: the parsed suite file.
-        origin: where it comes from, for messages.
-        models: its models as registered now.
-        known: its resolved tasks. Before the benchmark is resolved, the suite has only the tasks
-            that the file lists.
+    Before the benchmark is resolved, the suite has only the tasks that the file lists.
 
     Raises:
         SuiteFileError: `only` names a task that is not in the benchmark.

@@ -144,7 +144,7 @@ def _extended(path: Path, raw: dict[str, Any], parents: Mapping[str, Path]) -> d
         return merged
     names: list[Any] = [t.get("task") if isinstance(t, dict) else t for t in tasks]
     if not all(isinstance(name, str) for name in [*names, *only]):
-        return merged  # the check of the whole file says what is wrong
+        return merged  # the check of the whole file reports the error
     unknown = [n for n in only if n not in names]
     if unknown and "benchmark" not in merged:
         raise SuiteFileError(

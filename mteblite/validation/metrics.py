@@ -44,10 +44,6 @@ def validation_metrics(predictions: pd.DataFrame, task_types: Mapping[str, str])
     models inside 90 % intervals from the residuals of the other folds. `mdad` is the
     `minimum_detectable_difference`. Macro and mean also have `within_family_tau`.
 
-    Args:
-        predictions: protocol, variant, fold, model, task, predicted, actual.
-        task_types: type of every task of the suite.
-
     Returns:
         protocol, variant, target, metric, value (NaN = undefined), n_models; sorted.
 

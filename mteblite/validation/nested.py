@@ -44,18 +44,12 @@ def predict_nested(
     name: str = CHOSEN,
     patience: float = 0.0,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Predict every family by the variant that the other families choose.
+    """Predict every family by the variant that the other families choose; see `predict_protocol`.
 
-    Args:
-        evidences: the suite's tasks with the kept reference models.
-        variants: candidates, simplest first; of equally good ones the first is chosen.
-        settings: settings of all folds.
-        refits: cache of the refits by task; several calls may share one dict.
-        progress: called with (tasks done, all tasks) after each task.
-        name: variant name of the predictions, e.g. a preset's.
-        patience: choose the first variant that is worse than the best by at most this many standard
-            errors of their difference over families; 0 chooses the best. With few families the
-            least error is mostly chance.
+    Variants are candidates, simplest first; of equally good ones the first is chosen. With
+    `patience` above 0, the first variant is chosen that is worse than the best by at most this many
+    standard errors of their difference over families, because with few families the least error is
+    mostly chance.
 
     Returns:
         Predictions as of `predict_protocol` with protocol `nested_family_lomo` and variant `name`;

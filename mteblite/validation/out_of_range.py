@@ -37,12 +37,8 @@ def flag_metrics(
 ) -> pd.DataFrame:
     """Return how often models beyond the training range are flagged, by variant.
 
-    A model is flagged where its predicted macro mean is beyond those of all training models.
-
-    Args:
-        rows: predictions of one protocol; see `predict_protocol`.
-        ranges: its `training_ranges`.
-        types: type of every task.
+    A model is flagged where its predicted macro mean is beyond those of all training models. The
+    rows are predictions of one protocol, and the ranges its `training_ranges`.
 
     Returns:
         variant, n_beyond, flagged (share of those beyond), n_inside, false_flags (share of those

@@ -56,15 +56,9 @@ def validate(
     settings: Settings,
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Validation:
-    """Run protocols over the standard variants, those of a preset, and the chosen one.
+    """Run protocols over the standard variants, those of a preset, and the suite's chosen one.
 
-    Args:
-        evidences: the suite's tasks with the kept reference models.
-        chosen: the suite's own variant.
-        preset: further variants, from which the nested protocol chooses; None = neither.
-        protocols: names in `folds.PROTOCOLS`.
-        settings: settings of all folds.
-        progress: called with (protocol, tasks done, all tasks).
+    The nested protocol chooses from the preset. `progress` gets (protocol, tasks done, all tasks).
 
     Raises:
         ValueError: see `predict_protocol`.

@@ -25,13 +25,8 @@ def same_token_draws(
     """Return the positions of each random selection within a budget.
 
     A selection takes items in random order until the next one exceeds the budget, because skipping
-    it would prefer short items. It has at least one item.
-
-    Args:
-        costs: (n_items,) positive.
-        budget: cost of the compared selection, in the same unit.
-        rng_keys: stable keys; draw number d adds d.
-        draws: number of selections.
+    it would prefer short items. It has at least one item. Costs (n_items,) are positive, and draw
+    number d has the keys `rng_keys` and d.
 
     Raises:
         ValueError: the pool is empty.

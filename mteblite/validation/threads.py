@@ -19,10 +19,8 @@ def in_threads(
 ) -> Iterator[Made]:
     """Yield function(x) for each x, in order; a failure cancels all calls that have not begun.
 
-    Args:
-        function: its result must not depend on the thread or the time of the call.
-        given: arguments.
-        workers: threads; None = one per core of this process, at most MAX_WORKERS.
+    Results must not depend on the thread or the time of the call. By default there is one worker
+    per core of this process, at most MAX_WORKERS.
 
     Raises:
         ValueError: `workers` is below 1.

@@ -89,16 +89,15 @@ def item_parameters(work: Work) -> Produced:
     """
     fit = fit_items(evidence_of(work, work.key["task"]), work.suite.file.response_model)
     parameters = fit.item_parameters
-    abilities = fit.abilities.assign(theta_mean=fit.theta_mean, theta_sd=fit.theta_sd)
     return Produced(
         {
             "item_parameters.item_parameters": parameters,
-            "item_parameters.abilities": abilities,
+            "item_parameters.abilities": fit.abilities,
         },
         {
             "response_model": parameters["response_model"].iloc[0],
             "items": len(parameters),
-            "models": len(abilities),
+            "models": len(fit.models),
             "negative_slopes": int((parameters["slope"] < 0).sum()),
             "median_slope": round(float(parameters["slope"].median()), 4),
         },

@@ -1,1 +1,1 @@
-"""The asset graph of mteblite: one folder per stage, in the order of `definitions.STAGES`."""
+"""The asset graph of mteblite: one folder per stage, in the order of `flow.ASSETS`."""

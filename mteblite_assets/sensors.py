@@ -8,10 +8,10 @@ from typing import Any
 import dagster as dg
 
 from mteblite.suites.catalog import Catalog
-from mteblite_assets.graph.declaration import declarations
-from mteblite_assets.graph.keys import Grain, columns_of
+from mteblite_assets.flow import declarations
+from mteblite_assets.graph.keys import Grain, Scope, columns_of
 from mteblite_assets.graph.partitions import CANDIDATES, Partitions
-from mteblite_assets.graph.plan import Ledger, Scope, require, scoped_keys, why_stale
+from mteblite_assets.graph.plan import Ledger, require, scoped_keys, why_stale
 from mteblite_assets.graph.upkeep import JOB, register_partitions, scope_config
 from mteblite_assets.graph.watching import Arrival, arrivals
 from mteblite_assets.graph.work import SettingsContext
@@ -58,8 +58,6 @@ def checkpoint_sensor(job: Any, partitions: Partitions) -> dg.SensorDefinition:
             folder, sorted(catalog.suites), released, context.cursor or ""
         )
         found = [a for a in arrived if not _name_is_taken(a, catalog)]
-        for arrival in found:
-            register_model(home, arrival.suite, arrival.as_model())
         waiting += [
             f"{a.name} (suite {a.suite} has another model of this name: rename the folder)"
             for a in arrived
@@ -70,13 +68,7 @@ def checkpoint_sensor(job: Any, partitions: Partitions) -> dg.SensorDefinition:
             return dg.SkipReason(
                 f"not finished: {', '.join(waiting)}" if waiting else "nothing new"
             )
-        names = sorted({a.name for a in found})
-        candidates = dg.DynamicPartitionsDefinition(name=CANDIDATES)
-        return dg.SensorResult(
-            run_requests=[_request(a) for a in found],
-            dynamic_partitions_requests=[candidates.build_add_request(names)],
-            cursor=cursor,
-        )
+        return _scoring_of(found, home, cursor)
 
     return checkpoints
 
@@ -156,7 +148,7 @@ def changed_suites(bench: Workbench) -> dict[str, Changed]:
     catalog = bench.catalog()
     changed: dict[str, Changed] = {}
     for suite in sorted(catalog.suites):
-        context = SettingsContext({"suite": suite}, catalog, bench)
+        context = SettingsContext({"suite": suite}, catalog, bench.ports)
         needs = [require(declarations()[name], context, suite, ledger) for name in SUITE_ROOTS]
         entries = [ledger.get((name, suite)) for name in SUITE_ROOTS]
         if any(entry is None for entry in entries):
@@ -183,7 +175,7 @@ def _changed_methods(
             entry = ledger.get((declaration.name, key))
             if entry is None or entry["status"] != "ok":
                 continue
-            context = SettingsContext(columns_of(declaration.grain, key), catalog, bench)
+            context = SettingsContext(columns_of(declaration.grain, key), catalog, bench.ports)
             now = require(declaration, context, key, ledger).settings_hash
             if now != entry["settings_hash"]:
                 hashes.append(now)
@@ -208,6 +200,19 @@ def _name_is_taken(arrival: Arrival, catalog: Catalog) -> bool:
         return False
     known = {m.name: m.path for m in catalog.suites[arrival.suite].models}
     return arrival.name in known and known[arrival.name] != arrival.path
+
+
+def _scoring_of(found: list[Arrival], home: Home, cursor: str) -> dg.SensorResult:
+    """Register checkpoints as candidates and ask for their scores."""
+    for arrival in found:
+        register_model(home, arrival.suite, arrival.as_model())
+    names = sorted({a.name for a in found})
+    candidates = dg.DynamicPartitionsDefinition(name=CANDIDATES)
+    return dg.SensorResult(
+        run_requests=[_request(a) for a in found],
+        dynamic_partitions_requests=[candidates.build_add_request(names)],
+        cursor=cursor,
+    )
 
 
 def _request(arrival: Arrival) -> dg.RunRequest:

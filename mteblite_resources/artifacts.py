@@ -6,16 +6,13 @@ import hashlib
 import io
 import os
 import tempfile
-from collections import OrderedDict
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from cachetools import LRUCache
 
 from mteblite.pools.pool import Pool
-from mteblite_resources.home import Home
 
 POOLS_KEPT = 12
 
@@ -23,9 +20,10 @@ POOLS_KEPT = 12
 class Artifacts:
     """Pools and arrays of one home, each named by the hash of its content."""
 
-    def __init__(self, home: Home) -> None:
-        self.home = home
-        self._pools: OrderedDict[str, Pool] = OrderedDict()
+    def __init__(self, pools: Path, observations: Path) -> None:
+        self._pools_folder = pools
+        self._observations = observations
+        self._pools: LRUCache[Path, Pool] = LRUCache(POOLS_KEPT)
 
     def save_pool(self, pool_task: str, pool: Pool) -> str:
         """Write a pool under its hash and return the hash."""
@@ -37,8 +35,9 @@ class Artifacts:
         """Return the pool of a row of `pools.shared_pool_stats`."""
         pool_hash = str(stats["pool_hash"].iloc[0])
         folder = self._pool_folder(pool_task, pool_hash)
-        pool: Pool = remember(self._pools, str(folder), lambda: Pool.load(folder), POOLS_KEPT)
-        return pool
+        if folder not in self._pools:
+            self._pools[folder] = Pool.load(folder)
+        return self._pools[folder]
 
     def save_array(self, array: np.ndarray) -> str:
         """Keep an array as float32 under the hash of its content and return the file's name."""
@@ -46,7 +45,7 @@ class Artifacts:
         np.save(buffer, array.astype(np.float32), allow_pickle=False)
         content = buffer.getvalue()
         name = hashlib.sha256(content).hexdigest()[:32] + ".npy"
-        path = self.home.observations / name
+        path = self._observations / name
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=".array-")
@@ -61,7 +60,7 @@ class Artifacts:
         Raises:
             ValueError: the file is gone.
         """
-        path = self.home.observations / name
+        path = self._observations / name
         if not path.exists():
             raise ValueError(
                 f"observations file {name} is gone: run `mteblite materialize --stage outcomes "
@@ -70,20 +69,4 @@ class Artifacts:
         return np.asarray(np.load(path, allow_pickle=False))
 
     def _pool_folder(self, pool_task: str, pool_hash: str) -> Path:
-        return self.home.pools / pool_task.replace("/", ".") / pool_hash
-
-
-def remember(
-    kept: OrderedDict[Any, Any],
-    key: Any,
-    make: Callable[[], Any],
-    limit: int,
-    drop: Callable[[Any], None] = lambda _: None,
-) -> Any:
-    """Return kept[key], made on demand; the least recently used beyond the limit is dropped."""
-    if key not in kept:
-        kept[key] = make()
-        while len(kept) > limit:
-            drop(kept.popitem(last=False)[1])
-    kept.move_to_end(key)
-    return kept[key]
+        return self._pools_folder / pool_task.replace("/", ".") / pool_hash

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+
+from cachetools import LRUCache, cached
+from cachetools.keys import hashkey
 
 from mteblite.calibrations.levels import ALL_CALIBRATIONS
 from mteblite.calibrations.registry import ESTIMATORS, SET_ESTIMATORS
@@ -30,6 +33,8 @@ from mteblite.validation.folds import PROTOCOLS
 from mteblite.validation.presets import packaged_presets
 from mteblite_resources.frozen_tasks import packaged_suites, recall_resolution, stamp, write_json
 from mteblite_resources.home import Home
+
+SUITE_FILES_KEPT = 256
 
 
 def load_catalog(home: Home) -> Catalog:
@@ -57,19 +62,23 @@ def load_catalog(home: Home) -> Catalog:
 def _read_checked(path: Path, packaged: Mapping[str, Path]) -> SuiteFile:
     """Parsing costs more than all else of a command that reads; files seldom change."""
     try:
-        key = (str(path), *stamp(path))
+        state = stamp(path)
     except OSError as error:
         raise SuiteFileError(f"{path.name}: cannot be read: {error}") from error
-    if key not in _READ:
-        file = read_suite_file(path, packaged)
-        check_methods(path.name, file, _method_names())
-        check_own_types(path.name, file, own_data_types())
-        _check_models(path.name, file)
-        _READ[key] = file
-    return _READ[key]
+    return _parse(path, state, packaged)
 
 
-_READ: dict[tuple[Any, ...], SuiteFile] = {}
+@cached(
+    LRUCache(SUITE_FILES_KEPT),
+    key=lambda path, state, _: hashkey(path, state),
+    lock=threading.RLock(),
+)
+def _parse(path: Path, _state: tuple[int, int], packaged: Mapping[str, Path]) -> SuiteFile:
+    file = read_suite_file(path, packaged)
+    check_methods(path.name, file, _method_names())
+    check_own_types(path.name, file, own_data_types())
+    _check_models(path.name, file)
+    return file
 
 
 def register_model(home: Home, suite: str, model: SuiteModel) -> Path:

@@ -11,10 +11,13 @@ import hashlib
 import json
 import os
 import tempfile
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from cachetools import LRUCache, cached
 
 import mteblite.suites as suites_stage
 from mteblite.suites.resolution import (
@@ -30,6 +33,7 @@ from mteblite.task_types.own_files import SUFFIXES
 from mteblite_resources.home import Home
 
 SUFFIX = ".tasks.json"
+RESOLUTIONS_KEPT = 256
 
 
 def packaged_suites() -> Path:
@@ -101,22 +105,22 @@ def _read(path: Path) -> Resolution | None:
         ValueError: the file is damaged.
     """
     try:
-        key = (str(path), *stamp(path))
+        state = stamp(path)
     except FileNotFoundError:
         return None
-    if key not in _PARSED:
-        try:
-            value: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            _PARSED[key] = resolution_from_json(value)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(
-                f"{path}, which says what the suite's tasks are, is damaged "
-                f"({type(error).__name__}: {error}): remove it, and mteb is asked again"
-            ) from error
-    return _PARSED[key]
+    return _parse(path, state)
 
 
-_PARSED: dict[tuple[Any, ...], Resolution | None] = {}
+@cached(LRUCache(RESOLUTIONS_KEPT), lock=threading.RLock())
+def _parse(path: Path, _state: tuple[int, int]) -> Resolution | None:
+    try:
+        value: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return resolution_from_json(value)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{path}, which says what the suite's tasks are, is damaged "
+            f"({type(error).__name__}: {error}): remove it, and mteb is asked again"
+        ) from error
 
 
 def _folder_state(folder: Path) -> str:

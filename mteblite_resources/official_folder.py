@@ -7,16 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pandas as pd
 import pyarrow as pa
 
 from mteblite.reference_scores.registry_facts import RegistryFacts
 from mteblite.reference_scores.revision_pick import pick_revisions
+from mteblite_resources.declared_tables import DeclaredConnection, DeclaredTables
 from mteblite_resources.quarantine import rebuild_quarantine
 from mteblite_resources.result_folder import META, Entry, Owner, list_folder, owner_of, place_of
 from mteblite_resources.result_reading import ReadFiles, read_files
-from mteblite_resources.warehouse import Warehouse
 
 _CELL_SCHEMA = pa.schema(
     [
@@ -50,12 +49,12 @@ class Batch:
 
 
 def ingest(
-    warehouse: Warehouse, root: Path, facts: RegistryFacts, progress: Callable[[str], None]
+    tables: DeclaredTables, root: Path, facts: RegistryFacts, progress: Callable[[str], None]
 ) -> int:
-    """Bring the warehouse up to date with a results folder.
+    """Bring the ingested tables up to date with a results folder.
 
     Args:
-        warehouse: where to.
+        tables: where to.
         root: the folder that holds the models' folders.
         facts: mteb's registry.
         progress: called with a short text before reading.
@@ -64,22 +63,20 @@ def ingest(
         Files that were new, changed or gone; 0 = nothing but directory entries was read.
     """
     entries = list_folder(root)
-    with warehouse.session() as connection:
+    with tables.session() as connection:
         known = _known(connection, facts)
     fresh, stale = _difference(entries, known)
     if not fresh and not stale:
         return 0
     batch = _read(root, fresh, facts, progress)
-    with warehouse.session() as connection:
+    with tables.session() as connection:
         _replace(connection, batch, stale)
         _pick(connection, facts)
         rebuild_quarantine(connection)
     return len(fresh) + len(stale)
 
 
-def _known(
-    connection: duckdb.DuckDBPyConnection, facts: RegistryFacts
-) -> dict[str, tuple[int, int]]:
+def _known(connection: DeclaredConnection, facts: RegistryFacts) -> dict[str, tuple[int, int]]:
     """Path -> (size, mtime) of what has been read with this mteb's names; others are (-1, -1)."""
     rows = connection.execute(
         "SELECT path, size, mtime_ns, read_with FROM reference_scores.ingested_files"
@@ -155,7 +152,7 @@ def _owned(owner: Owner, facts: RegistryFacts) -> dict[str, Any]:
     }
 
 
-def _replace(connection: duckdb.DuckDBPyConnection, batch: Batch, stale: Sequence[str]) -> None:
+def _replace(connection: DeclaredConnection, batch: Batch, stale: Sequence[str]) -> None:
     if stale:
         connection.register("_stale", pd.DataFrame({"path": stale}))
         connection.execute(
@@ -186,7 +183,7 @@ def _replace(connection: duckdb.DuckDBPyConnection, batch: Batch, stale: Sequenc
     connection.unregister("_cells")
 
 
-def _pick(connection: duckdb.DuckDBPyConnection, facts: RegistryFacts) -> None:
+def _pick(connection: DeclaredConnection, facts: RegistryFacts) -> None:
     """Say again of every (model, task) which file counts."""
     files = connection.execute(
         "SELECT file_id, path AS file, model_name, revision, nullif(mteb_version, '') "

@@ -2,8 +2,9 @@
 
 `MTEBLITE_OFFICIAL_SCORES` names a checkout or mirror of the public results repository (a folder
 of mteb result files), or a Parquet table of its cells. Either ends in the same tables:
-`reference_scores.ingested_files`, `ingested_cells` and `quarantine`. They mirror files outside,
-like a cache, so they are written in a transaction of their own and not with a partition.
+`reference_scores.ingested_files`, `ingested_cells`, `quarantine` and `quarantine_rules`. They hold
+hundreds of thousands of files, of which a run changes few. So they are written in transactions of
+their own, of the changed files alone, and not with the partition.
 """
 
 from __future__ import annotations
@@ -14,17 +15,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import duckdb
 import pandas as pd
 
 from mteblite.reference_scores.public_models import full_scores_of
 from mteblite.reference_scores.registry_facts import RegistryFacts
 from mteblite.suites.task_description import TaskDescription
 from mteblite_resources import official_folder, official_table
+from mteblite_resources.declared_tables import DeclaredConnection, DeclaredTables
 from mteblite_resources.mteb_registry import registry_facts
 from mteblite_resources.quarantine import rebuild_quarantine, refresh_quarantine
 from mteblite_resources.result_folder import fingerprint, list_folder, results_root
-from mteblite_resources.warehouse import Warehouse
 
 TABLE = "official_scores.parquet"
 NONE = "none"
@@ -71,12 +71,10 @@ class OfficialResults:
 
     Attributes:
         location: folder or Parquet table; None = none is set.
-        warehouse: where they are read into.
         cache: folder of mteb's registry as facts.
     """
 
     location: Path | None
-    warehouse: Warehouse
     cache: Path
 
     def state(self) -> str:
@@ -93,10 +91,13 @@ class OfficialResults:
             return f"table {facts.st_size} {facts.st_mtime_ns}"
         return f"folder {fingerprint(list_folder(place))}"
 
-    def ingest(self, progress: Callable[[str], None] = lambda _: None) -> pd.DataFrame:
-        """Bring the warehouse up to date with the files; unchanged files are not opened.
+    def ingest(
+        self, tables: DeclaredTables, progress: Callable[[str], None] = lambda _: None
+    ) -> pd.DataFrame:
+        """Bring the ingested tables up to date with the files; unchanged files are not opened.
 
         Args:
+            tables: where to.
             progress: called with a short text now and then.
 
         Returns:
@@ -109,21 +110,14 @@ class OfficialResults:
         place = self._place()
         kind = NONE if place is None else "table" if place.is_file() else "folder"
         if place is None:
-            n_read = self._forget()
+            n_read = _forget(tables)
         elif kind == "table":
-            n_read = official_table.ingest(self.warehouse, place, self.facts)
+            n_read = official_table.ingest(tables, place, self.facts)
         else:
-            n_read = official_folder.ingest(self.warehouse, place, self.facts, progress)
-        with self.warehouse.session() as connection:
+            n_read = official_folder.ingest(tables, place, self.facts, progress)
+        with tables.session() as connection:
             refresh_quarantine(connection)
-            return self._summary(connection, kind, n_read, time.perf_counter() - started)
-
-    def scores(self, descriptions: Sequence[TaskDescription]) -> pd.DataFrame:
-        """Return the full scores of all public models; see `full_scores_of` for the columns."""
-        tasks = sorted({d.task for d in descriptions})
-        with self.warehouse.session() as connection:
-            cells = connection.execute(_CELLS, {"tasks": tasks}).df()
-        return full_scores_of(cells, needed_cells(descriptions))
+            return _summary(connection, kind, n_read, time.perf_counter() - started)
 
     @cached_property
     def facts(self) -> RegistryFacts:
@@ -147,34 +141,46 @@ class OfficialResults:
             return self.location / TABLE
         return self.location if self.location.is_file() else results_root(self.location)
 
-    def _forget(self) -> int:
-        """Empty the tables where no source is set any more; return how many files they had."""
-        with self.warehouse.session() as connection:
-            held = connection.execute("SELECT count(*) FROM reference_scores.ingested_files")
-            count = int(held.fetchall()[0][0])
-            if count:
-                connection.execute("DELETE FROM reference_scores.ingested_files")
-                connection.execute("DELETE FROM reference_scores.ingested_cells")
-                rebuild_quarantine(connection)
-            return count
 
-    def _summary(
-        self, connection: duckdb.DuckDBPyConnection, kind: str, n_read: int, seconds: float
-    ) -> pd.DataFrame:
-        n_files, n_refused, n_cells, n_picked = connection.execute(_COUNTS).fetchall()[0]
-        n_quarantined = connection.execute(
-            "SELECT count(*) FROM reference_scores.quarantine WHERE decision = 'refused'"
-        ).fetchall()[0][0]
-        content = connection.execute(_CONTENT).fetchall()[0][0]
-        row = {
-            "kind": kind, "n_files": n_files, "n_read": n_read, "n_refused_files": n_refused,
-            "n_cells": n_cells, "n_picked": n_picked, "n_quarantined": n_quarantined,
-            "content": content, "seconds": seconds,
-        }  # fmt: skip
-        return pd.DataFrame([row])
+def official_scores(
+    tables: DeclaredTables, descriptions: Sequence[TaskDescription]
+) -> pd.DataFrame:
+    """Return the full scores of all public models; see `full_scores_of` for the columns."""
+    tasks = sorted({d.task for d in descriptions})
+    with tables.session() as connection:
+        cells = connection.execute(_CELLS, {"tasks": tasks}).df()
+    return full_scores_of(cells, needed_cells(descriptions))
 
 
 def needed_cells(descriptions: Sequence[TaskDescription]) -> pd.DataFrame:
     """Return `task`, `split`, `hf_subset`: the cells whose mean is the full score of a task."""
     rows = [(d.task, s, h) for d in descriptions for s in d.splits for h in d.hf_subsets]
     return pd.DataFrame(rows, columns=["task", "split", "hf_subset"])
+
+
+def _forget(tables: DeclaredTables) -> int:
+    """Empty the tables where no source is set any more; return how many files they had."""
+    with tables.session() as connection:
+        held = connection.execute("SELECT count(*) FROM reference_scores.ingested_files")
+        count = int(held.fetchall()[0][0])
+        if count:
+            connection.execute("DELETE FROM reference_scores.ingested_files")
+            connection.execute("DELETE FROM reference_scores.ingested_cells")
+            rebuild_quarantine(connection)
+        return count
+
+
+def _summary(
+    connection: DeclaredConnection, kind: str, n_read: int, seconds: float
+) -> pd.DataFrame:
+    n_files, n_refused, n_cells, n_picked = connection.execute(_COUNTS).fetchall()[0]
+    n_quarantined = connection.execute(
+        "SELECT count(*) FROM reference_scores.quarantine WHERE decision = 'refused'"
+    ).fetchall()[0][0]
+    content = connection.execute(_CONTENT).fetchall()[0][0]
+    row = {
+        "kind": kind, "n_files": n_files, "n_read": n_read, "n_refused_files": n_refused,
+        "n_cells": n_cells, "n_picked": n_picked, "n_quarantined": n_quarantined,
+        "content": content, "seconds": seconds,
+    }  # fmt: skip
+    return pd.DataFrame([row])

@@ -9,8 +9,8 @@ import pandas as pd
 
 from mteblite.reference_scores.registry_facts import RegistryFacts
 from mteblite.reference_scores.result_format import RENAMED_METRICS
+from mteblite_resources.declared_tables import DeclaredConnection, DeclaredTables
 from mteblite_resources.quarantine import rebuild_quarantine
-from mteblite_resources.warehouse import Warehouse
 
 REQUIRED = (
     "model_name", "revision", "mteb_version", "task_name", "split", "hf_subset", "main_score",
@@ -53,11 +53,11 @@ LEFT JOIN _renamed r ON r.task = t.task_name AND t.score_alt IS NOT NULL
 """
 
 
-def ingest(warehouse: Warehouse, path: Path, facts: RegistryFacts) -> int:
-    """Read the table into the warehouse, unless it has been read as it is now.
+def ingest(tables: DeclaredTables, path: Path, facts: RegistryFacts) -> int:
+    """Read the table into the ingested tables, unless it has been read as it is now.
 
     Args:
-        warehouse: where to.
+        tables: where to.
         path: the Parquet table, with the columns of `REQUIRED`; `lb_pick` says which file of a
             (model, task) the leaderboard keeps.
         facts: mteb's registry.
@@ -70,7 +70,7 @@ def ingest(warehouse: Warehouse, path: Path, facts: RegistryFacts) -> int:
     """
     stat = path.stat()
     state = [stat.st_size, stat.st_mtime_ns, facts.mteb_version]
-    with warehouse.session() as connection:
+    with tables.session() as connection:
         held = connection.execute(
             "SELECT count(*), count(*) FILTER (size = ? AND mtime_ns = ? AND read_with = ?) "
             "FROM reference_scores.ingested_files", state,
@@ -92,7 +92,7 @@ def ingest(warehouse: Warehouse, path: Path, facts: RegistryFacts) -> int:
         return int(count.fetchall()[0][0])
 
 
-def _check(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+def _check(connection: DeclaredConnection, path: Path) -> None:
     try:
         found = connection.execute("SELECT name FROM parquet_schema(?)", [str(path)]).fetchall()
     except duckdb.Error as error:
@@ -105,7 +105,7 @@ def _check(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
         )
 
 
-def _register(connection: duckdb.DuckDBPyConnection, facts: RegistryFacts) -> None:
+def _register(connection: DeclaredConnection, facts: RegistryFacts) -> None:
     renamed = [(task, main) for task, main in facts.task_metrics.items() if main in RENAMED_METRICS]
     tables = {
         "_models": (["former", "present"], list(facts.model_renames.items())),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import duckdb
-
 from mteblite.reference_scores.revision_pick import is_range
 from mteblite.reference_scores.suspicion import suspicious_cells
 from mteblite.suites.suite_file import read_suite_file
+from mteblite_resources.declared_tables import DeclaredConnection
 from mteblite_resources.frozen_tasks import packaged_resolution, packaged_suites
 
 RULES = "2"
@@ -79,7 +78,7 @@ WHERE f.picked AND c.entry_ix = 0 AND abs(c.main_score) <= 1
 """
 
 
-def rebuild_quarantine(connection: duckdb.DuckDBPyConnection) -> None:
+def rebuild_quarantine(connection: DeclaredConnection) -> None:
     """Write the quarantine of all official results again, in the caller's transaction."""
     connection.execute("DELETE FROM reference_scores.quarantine")
     connection.execute("DELETE FROM reference_scores.quarantine_rules")
@@ -87,7 +86,7 @@ def rebuild_quarantine(connection: duckdb.DuckDBPyConnection) -> None:
     for rule in _RULES.values():
         connection.execute(f"{_INSERT} ({rule})")
     _note_ranges(connection)
-    counting = connection.sql(_COUNTING).to_arrow_table()
+    counting = connection.arrow(_COUNTING)
     cells = counting.to_pandas(strings_to_categorical=True)
     if cells.empty:
         return
@@ -96,7 +95,7 @@ def rebuild_quarantine(connection: duckdb.DuckDBPyConnection) -> None:
     connection.unregister("_rows")
 
 
-def refresh_quarantine(connection: duckdb.DuckDBPyConnection) -> None:
+def refresh_quarantine(connection: DeclaredConnection) -> None:
     """Write the quarantine again where an earlier version of the rules made it."""
     made_by = connection.execute("SELECT rules FROM reference_scores.quarantine_rules").fetchall()
     if made_by != [(RULES,)]:
@@ -116,7 +115,7 @@ def fitted_benchmarks() -> dict[str, list[tuple[str, str, str]]]:
     return {str(file.benchmark): cells}
 
 
-def _note_ranges(connection: duckdb.DuckDBPyConnection) -> None:
+def _note_ranges(connection: DeclaredConnection) -> None:
     """Note files whose version of mteb is a range: the pick ranks them as having none."""
     files = connection.execute(
         "SELECT * FROM reference_scores.ingested_files WHERE mteb_version LIKE '%-%'"

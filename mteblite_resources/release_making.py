@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pandas as pd
 
 from mteblite.calibrations.fitted_task import FittedTask
@@ -22,10 +22,10 @@ from mteblite.releases.suite_release import SuiteRelease
 from mteblite.suites.task_description import TaskDescription
 from mteblite.suites.task_types import task_types
 from mteblite.validation.bootstrap import bootstrap_intervals
+from mteblite_resources.artifacts import Artifacts
 
 if TYPE_CHECKING:
     from mteblite.suites.catalog import Suite
-    from mteblite_resources.workbench import Workbench
 
 RELEASE_COLUMNS = [
     "version", "number", "content_hash", "created_from", "variant", "mteb_version",
@@ -34,11 +34,17 @@ RELEASE_COLUMNS = [
 """Columns of `lite_scores.releases` beside the suite."""
 
 
+@dataclass(frozen=True)
 class Releases:
-    """Releases of one home: made from its tables, kept as folders, recorded in a table."""
+    """Releases of one home: made of the rows of its tables, kept as folders.
 
-    def __init__(self, bench: Workbench) -> None:
-        self._bench = bench
+    Attributes:
+        exports: folder of all releases, one per suite and version.
+        _artifacts: pools with their texts.
+    """
+
+    exports: Path
+    _artifacts: Artifacts
 
     def make(
         self, suite: Suite, created_from: str, tables: Mapping[str, pd.DataFrame]
@@ -53,41 +59,34 @@ class Releases:
         Raises:
             ValueError: a task cannot be given away (its ids are texts).
         """
-        return _make(self._bench, suite, created_from, tables)
+        return _make(self._artifacts, suite, created_from, tables)
 
     def folder(self, suite: str, version: str) -> Path:
         """Return where a release is kept."""
-        return self._bench.home.exports / suite / version
+        return self.exports / suite / version
 
-    def keep(self, release: SuiteRelease) -> pd.DataFrame:
+    def keep(self, release: SuiteRelease, earlier: pd.DataFrame) -> pd.DataFrame:
         """Write a release into the exports; return all releases of the suite, oldest first.
 
-        One that is there already is left as it is. The rows of earlier releases come from the
-        published warehouse: they are a record, not an input.
+        One that is there already is left as it is.
+
+        Args:
+            release: the release.
+            earlier: recorded releases of the suite (RELEASE_COLUMNS), in any order.
         """
         write_release(release, self.folder(release.suite, release.version))
-        earlier = self.recorded(release.suite)
+        earlier = earlier[RELEASE_COLUMNS].sort_values("number", ignore_index=True)
         if release.version in set(earlier["version"]):
             return earlier
         new = pd.DataFrame([_record(release, len(earlier) + 1)], columns=RELEASE_COLUMNS)
         return new if earlier.empty else pd.concat([earlier, new], ignore_index=True)
 
-    def recorded(self, suite: str) -> pd.DataFrame:
-        """Return the recorded releases of a suite (RELEASE_COLUMNS), oldest first."""
-        try:
-            return self._bench.warehouse.query(
-                "SELECT * EXCLUDE suite FROM lite_scores.releases WHERE suite = ? ORDER BY number",
-                [suite],
-            )[RELEASE_COLUMNS]
-        except (FileNotFoundError, duckdb.CatalogException):  # nothing published, or long ago
-            return pd.DataFrame(columns=RELEASE_COLUMNS)
-
 
 def _make(
-    bench: Workbench, suite: Suite, created_from: str, tables: Mapping[str, pd.DataFrame]
+    artifacts: Artifacts, suite: Suite, created_from: str, tables: Mapping[str, pd.DataFrame]
 ) -> SuiteRelease:
     lite = tables["lite_scores.lite_suites"].sort_values("task")
-    tasks = tuple(_task(bench, row, tables) for row in lite.to_dict("records"))
+    tasks = tuple(_task(artifacts, row, tables) for row in lite.to_dict("records"))
     intervals = tables["lite_scores.lite_suite_intervals"].drop(columns="suite", errors="ignore")
     variant, versions, joint = str(lite["variant"].iloc[0]), _versions(tables), _joint(tables)
     shown = usual_widths(intervals, joint)
@@ -137,9 +136,9 @@ def _record(release: SuiteRelease, number: int) -> dict[str, Any]:
     }
 
 
-def _task(bench: Workbench, row: Mapping[Any, Any], tables: Mapping[str, Any]) -> ReleasedTask:
+def _task(artifacts: Artifacts, row: Mapping[Any, Any], tables: Mapping[str, Any]) -> ReleasedTask:
     resolved = tables["suites.resolved_tasks"].set_index("pool_task").loc[row["pool_task"]]
-    pool = bench.artifacts.pool(pd.DataFrame([row]), str(row["pool_task"]))
+    pool = artifacts.pool(pd.DataFrame([row]), str(row["pool_task"]))
     description = TaskDescription(
         task=str(row["task"]),
         task_type=str(row["task_type"]),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
 
-from mteblite.reference_scores.public_models import joint_scores
 from mteblite.suites.suite_model import checkpoint_name
 from mteblite.suites.task_description import TaskDescription
 from mteblite_resources.home import Home
@@ -17,7 +16,6 @@ from mteblite_resources.mteb_registry import registry_facts
 from mteblite_resources.official_results import OfficialResults
 from mteblite_resources.result_folder import results_root
 from mteblite_resources.results_source import ResultsSource, official_lookup, result_path
-from mteblite_resources.warehouse import Warehouse
 
 
 @dataclass(frozen=True)
@@ -26,18 +24,16 @@ class ScoreSources:
 
     Attributes:
         home: where own runs and result files lie.
-        warehouse: where the official results are read into.
         location: folder or Parquet table of the official results; None = none is set.
     """
 
     home: Home
-    warehouse: Warehouse
     location: Path | None
 
     @cached_property
     def official(self) -> OfficialResults:
-        """The official results, as far as they have been read into the warehouse."""
-        return OfficialResults(self.location, self.warehouse, self.home.cache)
+        """The files of the official results."""
+        return OfficialResults(self.location, self.home.cache)
 
     def usable(self, order: Sequence[str], *, of_mteb: bool = True) -> list[str]:
         """Return the sources of an order that are set.
@@ -63,23 +59,21 @@ class ScoreSources:
         self,
         names: Sequence[str],
         description: TaskDescription,
+        public: pd.DataFrame,
         variant: str = "",
-        public: pd.DataFrame | None = None,
     ) -> ResultsSource:
         """Return sources in their order.
 
         Args:
             names: usable sources; the first that has a score wins.
             description: the task.
+            public: official scores of public models on the task, one row per model.
             variant: variant of the model (`+norm`, `@dim=...`, a prompt strategy), "" for the
                 checkpoint itself. A variant is a model of its own, of which nobody published
                 scores.
-            public: official scores of public models on the task; None = those in the warehouse.
         """
         lookup = None
         if "official" in names:
-            if public is None:
-                public = self.official.scores([description])
             rows = public[:0] if variant else public.assign(task=description.task)
             lookup = official_lookup(rows, self.official.model_name)
         return ResultsSource(
@@ -104,17 +98,3 @@ class ScoreSources:
     def public_name(self, model: str) -> str:
         """Return the name under which scores of a model's checkpoint are published now."""
         return self.official.model_name(checkpoint_name(model))
-
-    def public_scores(
-        self, descriptions: Sequence[TaskDescription], families: Mapping[str, str]
-    ) -> pd.DataFrame:
-        """Return full scores of all public models: `model`, `family`, `task`, `main_score`.
-
-        See `joint_scores`; `public_table` makes of it what joint calibrations take.
-
-        Args:
-            descriptions: the tasks.
-            families: the suite's families; fine-tunes of its models join them.
-        """
-        parents = self.official.facts.model_parents
-        return joint_scores(self.official.scores(descriptions), parents, families)

@@ -183,6 +183,13 @@ def write_ledger(
     )  # fmt: skip
 
 
+def delete_ledger(connection: duckdb.DuckDBPyConnection, asset: str, key: str) -> None:
+    """Delete one ledger entry, in the transaction that deletes its rows."""
+    connection.execute(
+        "DELETE FROM ledger.partitions WHERE asset = ? AND partition_key = ?", [asset, key]
+    )
+
+
 @retry(
     retry=retry_if_exception(
         lambda error: isinstance(error, duckdb.IOException) and "lock" in str(error).lower()

@@ -40,30 +40,30 @@ class Parity:
         from mteblite_resources.home import Home
         from mteblite_resources.workbench import Workbench
 
-        self._bench = Workbench(Home(home).prepare())
+        self._ports = Workbench(Home(home).prepare()).ports
 
     def open(self, task: str, model: str) -> tuple[Any, Any]:
         """Return what the task is, and the model."""
         asked = dict(TASKS[task])
         splits = [asked.pop("split")] if "split" in asked else None
         registered = SuiteModel(name=model, family="any")
-        encoder = self._bench.encoder(registered, None, lambda _: None)
-        return self._bench.tasks.describe(task, splits, **asked), encoder
+        encoder = self._ports.models.encoder(registered, None, lambda _: None)
+        return self._ports.tasks.source.describe(task, splits, **asked), encoder
 
     def pool(self, about: Any) -> Pool:
         """Return the whole task."""
-        return draw_pool(self._bench.tasks.load(about), WHOLE)
+        return draw_pool(self._ports.tasks.source.load(about), WHOLE)
 
     def ours(self, pool: Pool, about: Any, encoder: Any) -> float:
         """Return our score of a pool."""
-        vectors = self._bench.embed(pool, encoder, about)
+        vectors = self._ports.models.embed(pool, encoder, about)
         return score_pool(pool, vectors, similarity=encoder.similarity_name).pool_score
 
     def official(self, about: Any, encoder: Any) -> Any:
         """Return mteb's result of the task."""
         import mteb
 
-        task = self._bench.tasks.task(about)
+        task = self._ports.tasks.source.task(about)
         quiet = {"cache": None, "co2_tracker": False, "show_progress_bar": False}
         return mteb.evaluate(encoder, task, **quiet).task_results[0]
 

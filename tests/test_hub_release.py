@@ -124,19 +124,19 @@ def release(folder: Path) -> Any:
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def ports(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """An empty home that loads tasks as a release wants them."""
     from mteblite.tasks.pinned_tasks import PinnedTasks
     from mteblite_resources.home import Home
     from mteblite_resources.workbench import Workbench
 
-    return Workbench(Home(tmp_path_factory.mktemp("elsewhere")), PinnedTasks())
+    return Workbench(Home(tmp_path_factory.mktemp("elsewhere")), PinnedTasks()).ports
 
 
 @pytest.fixture(scope="module")
-def encoder(bench: Any, release: Any) -> Any:
+def encoder(ports: Any, release: Any) -> Any:
     model = SuiteModel(name=CANDIDATE, family="x", role="candidate")
-    return bench.encoder(model, release.max_tokens, lambda _: None)
+    return ports.models.encoder(model, release.max_tokens, lambda _: None)
 
 
 def test_every_type_is_released(release: Any) -> None:
@@ -182,7 +182,7 @@ def test_datasets_reads_every_task(folder: Path, release: Any) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(TYPES))
-def test_mteb_runs_the_selected_items(name: str, bench: Any, encoder: Any, release: Any) -> None:
+def test_mteb_runs_the_selected_items(name: str, ports: Any, encoder: Any, release: Any) -> None:
     import mteb
 
     from mteblite.releases.released_tasks import restricted_task
@@ -190,7 +190,7 @@ def test_mteb_runs_the_selected_items(name: str, bench: Any, encoder: Any, relea
 
     task = next(t for t in release.tasks if t.task == name)
     result = mteb.evaluate(
-        encoder, restricted_task(task, bench.tasks), cache=None, show_progress_bar=False
+        encoder, restricted_task(task, ports.tasks.source), cache=None, show_progress_bar=False
     ).task_results[0]
     assert result.task_name == name
     score = result.get_score()
@@ -198,8 +198,8 @@ def test_mteb_runs_the_selected_items(name: str, bench: Any, encoder: Any, relea
     if TYPES[name] in ("Clustering", "BitextMining", "PairClassification"):
         return  # mteb's bootstraps, its F1 and its label prior are not the selection's statistic
     description = located(task.description, {})
-    pool = rebuild_pool(task, bench.tasks.load(description))
-    vectors = bench.embed(pool, encoder, description)
+    pool = rebuild_pool(task, ports.tasks.source.load(description))
+    vectors = ports.models.embed(pool, encoder, description)
     selection, rows = task.fitted.selection, task.fitted.selected_rows
     found = observe_selection(task.fitted.kind, pool, vectors, selection)
     if task.fitted.kind == "set_metric":
@@ -210,9 +210,9 @@ def test_mteb_runs_the_selected_items(name: str, bench: Any, encoder: Any, relea
     assert score == pytest.approx(raw, abs=6e-6)
 
 
-def test_a_data_set_that_changed_is_named(bench: Any, release: Any) -> None:
+def test_a_data_set_that_changed_is_named(ports: Any, release: Any) -> None:
     task = next(t for t in release.tasks if t.task == "BIOSSES")
-    data = bench.tasks.load(task.description)
+    data = ports.tasks.source.load(task.description)
     cells = {
         cell: {"pairs": frames["pairs"].assign(text1=frames["pairs"]["text1"] + ".")}
         for cell, frames in data.cells.items()

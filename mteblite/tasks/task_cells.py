@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from mteblite.pools.task_data import TaskData
 from mteblite.suites.task_description import TaskDescription
-from mteblite.task_types.columns import Cell
+from mteblite.task_types.columns import TaskCell
 from mteblite.task_types.registry import find_type
 
 if TYPE_CHECKING:
@@ -35,7 +35,9 @@ def task_data(task: AbsTask, description: TaskDescription) -> TaskData:
     _require_usual_protocol(task, description)
     protocol = task_type.protocol(task)
     cells = {
-        (split, subset): task_type.read_cell(task, Cell(description.task, split, subset), protocol)
+        (split, subset): task_type.read_cell(
+            task, TaskCell(description.task, split, subset), protocol
+        )
         for split in description.splits
         for subset in description.hf_subsets
     }

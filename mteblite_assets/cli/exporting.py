@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from mteblite_assets.cli.session import Session, UsageError
-from mteblite_assets.graph.plan import Scope
+from mteblite_assets.graph.keys import Scope
 
-ASSET = "releases"
+ASSET, RELEASES = "releases", "lite_scores.releases"
 
 
 @click.command()
@@ -45,7 +45,7 @@ def export_suite(session: Session, suite: str, out: Path, *, as_json: bool) -> N
     logging.getLogger("mteblite.progress").info("== exporting suite %s", suite)
     # Forced: it costs little, and restores a release whose folder was deleted.
     session.execute_partition(ASSET, suite, force=True)
-    source = session.bench.releases.folder(suite, _made_version(session, suite))
+    source = session.bench.ports.releases.folder(suite, _made_version(session, suite))
     manifest = read_manifest(source)
     written = copy_release(source, out)
     if as_json:
@@ -89,13 +89,17 @@ def _warn_if_stale(session: Session, suite: str) -> None:
 
 def _made_version(session: Session, suite: str) -> str:
     """Return the version that the run has just made."""
+    import pandas as pd
+
     from mteblite_assets.cli.materializing import RunError
+    from mteblite_resources.warehouse import read_partitions
 
     entry = _ledger_entry(session, ASSET, suite)
     if entry is None or entry[0] != "ok":
         reason = entry[1] if entry and entry[1] else "the run ended early"
         raise RunError(f"suite {suite!r} could not be exported: {reason}")
-    recorded = session.bench.releases.recorded(suite)
+    with session.bench.warehouse.session() as connection:
+        recorded = read_partitions(connection, RELEASES, pd.DataFrame([{"suite": suite}]))
     made = recorded[recorded["content_hash"].map(_data_version) == entry[2]]
     return str(made["version"].iloc[-1])
 

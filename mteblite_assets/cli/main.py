@@ -15,7 +15,7 @@ from mteblite_assets.cli.model_commands import models
 from mteblite_assets.cli.querying import sql
 from mteblite_assets.cli.session import NEEDS_PLATFORM, PLATFORM, Session
 from mteblite_assets.cli.terminal import set_up_terminal
-from mteblite_assets.graph.plan import Scope
+from mteblite_assets.graph.keys import Scope
 
 STOPPED = "stopped; what was finished is stored, the next run continues"
 
@@ -123,7 +123,7 @@ def materialize(
     from mteblite_assets.cli.materializing import materialize as run
 
     scope = Scope(suite, tasks, models, stages)
-    report = run(Session(), scope, force=force, say=_say)
+    report = run(Session(), scope, force=force)
     printing.print_report(report, json_, verb="ran")
     _exit(0 if report.good else 1)
 
@@ -198,7 +198,7 @@ def report(suite: str, json_: bool) -> None:
 
     session = Session()
     session.suite(suite)
-    done = run(session, Scope(suite, stages=("dbt_reports",)), force=True, say=_say)
+    done = run(session, Scope(suite, stages=("dbt_reports",)), force=True)
     if json_:
         printing.print_report(done, json_, verb="ran")
     else:

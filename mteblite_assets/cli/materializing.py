@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from mteblite_assets.cli.session import Session
 from mteblite_assets.graph.declaration import Declaration
-from mteblite_assets.graph.plan import (
-    AssetPlan,
-    Scope,
-    plan_asset,
-    scoped_keys,
-    wanted_assets,
-)
-from mteblite_assets.graph.upkeep import failures_in, scope_config
+from mteblite_assets.graph.keys import Scope
+from mteblite_assets.graph.plan import AssetPlan, plan_asset, scoped_keys, wanted_assets
+from mteblite_assets.graph.upkeep import OP, failures_in, scope_config
 from mteblite_assets.graph.work import SettingsContext
 from mteblite_resources.warehouse import read_ledger
 
-REPORTS = "dbt_reports"
 PASSES = 3
 
 
@@ -103,16 +97,14 @@ def materialize(
     *,
     force: bool = False,
     on_request: Iterable[str] = (),
-    say: Callable[[str], None] = lambda _: None,
 ) -> Report:
-    """Run what is missing or stale in a scope, one Dagster run per asset, in flow order.
+    """Run what is missing or stale in a scope, asset by asset in flow order.
 
     Args:
         session: the home.
         scope: suite, tasks, models, stages.
         force: run fresh partitions, too.
         on_request: names of assets to run that are not part of the graph's upkeep.
-        say: receives lines for the terminal.
     """
     session.check_scope(scope)
     session.bury_dead_runs()
@@ -127,24 +119,16 @@ def materialize(
         ran = [k for entry in made["assets"].values() for k in entry["run"]]
         if not ran or failures_in(made):
             break
-    if not scope.stages or REPORTS in scope.stages:
-        _materialize_reports(session, report, force=force, say=say)
     return report
 
 
 def _report_of(result: Any) -> dict[str, Any]:
-    """The report of the last op that ended; raises where the first op failed."""
-    made: dict[str, Any] | None = None
-    for event in result.all_events:
-        if event.is_successful_output:
-            made = result.output_for_node(event.node_name)
+    """What the run did; raises where it ended before it could say."""
     if _was_interrupted(result):
         raise KeyboardInterrupt
-    if made is None:
-        raise ValueError(_failure(result))
-    if not result.success and not made["failed_checks"] and not failures_in(made):
+    if not any(event.is_successful_output for event in result.all_events):
         raise RunError(_failure(result))
-    return made
+    return dict(result.output_for_node(OP))
 
 
 def dry_run(session: Session, scope: Scope, *, force: bool = False) -> Report:
@@ -154,14 +138,10 @@ def dry_run(session: Session, scope: Scope, *, force: bool = False) -> Report:
     report = Report(scope.suite)
     ledger = _ledger(session)
     will_run: dict[str, set[str]] = {}
-    for declaration in _assets(session, scope):
-        if declaration.on_request:
-            continue
+    for declaration in wanted_assets(scope):
         plan = _plan(session, declaration, scope, ledger, force=force, will_run=will_run)
         will_run[declaration.name] = set(plan.run)
         report.add(declaration.name, declaration.stage, plan)
-    if not scope.stages or REPORTS in scope.stages:
-        report.add(REPORTS, REPORTS, _plan_reports(session, ledger, any(will_run.values())))
     return report
 
 
@@ -169,9 +149,7 @@ def status(session: Session, suite: str) -> dict[str, dict[str, int]]:
     """Return per stage how many partitions are fresh, stale, missing, failed."""
     ledger = _ledger(session)
     counts: dict[str, dict[str, int]] = {}
-    for declaration in _assets(session, Scope(suite)):
-        if declaration.on_request:
-            continue
+    for declaration in wanted_assets(Scope(suite)):
         plan = _plan(session, declaration, Scope(suite), ledger, force=False, will_run=None)
         stage = counts.setdefault(
             declaration.stage, {"fresh": 0, "stale": 0, "missing": 0, "failed": 0}
@@ -182,11 +160,6 @@ def status(session: Session, suite: str) -> dict[str, dict[str, int]]:
             state = "missing" if entry is None else "failed" if entry["status"] != "ok" else "stale"
             stage[state] += 1
     return counts
-
-
-def _assets(session: Session, scope: Scope) -> list[Declaration]:
-    _ = session.definitions  # importing them declares the assets
-    return list(wanted_assets(scope, on_request=True))
 
 
 def _ledger(session: Session) -> dict[tuple[str, str], dict[str, Any]]:
@@ -205,7 +178,7 @@ def _plan(
 ) -> AssetPlan:
     catalog = session.catalog
     keys = scoped_keys(declaration, scope, catalog)
-    context = SettingsContext({}, catalog, session.bench)
+    context = SettingsContext({}, catalog, session.bench.ports)
     return plan_asset(declaration, keys, context, ledger, force=force, will_run=will_run)
 
 
@@ -230,32 +203,3 @@ def _failure(result: Any) -> str:
                 error = error.cause
             return str(error.message).strip().splitlines()[0]
     return "the run ended before it"
-
-
-def _materialize_reports(
-    session: Session, report: Report, *, force: bool, say: Callable[[str], None]
-) -> None:
-    plan = _plan_reports(session, _ledger(session), force)
-    report.add(REPORTS, REPORTS, plan)
-    if not plan.run:
-        return
-    say(f"{REPORTS}: building the marts with dbt")
-    result = session.execute_reports({"suite": report.suite})
-    report.failed_checks += [
-        f"dbt {e.check_name}" for e in result.get_asset_check_evaluations() if not e.passed
-    ]
-    if not result.success:
-        report.failed[REPORTS] = {"all": _failure(result)}
-
-
-def _plan_reports(
-    session: Session, ledger: dict[tuple[str, str], dict[str, Any]], force: bool
-) -> AssetPlan:
-    from mteblite_assets.reports import LEDGER_KEY, LEDGER_NAME, reports_version
-
-    entry = ledger.get((LEDGER_NAME, LEDGER_KEY))
-    if entry is None or entry["status"] != "ok":
-        return AssetPlan(run=["all"], reasons={"all": "missing" if entry is None else "failed"})
-    if force or entry["settings_hash"] != reports_version(session.bench):
-        return AssetPlan(run=["all"], reasons={"all": "stage tables changed"})
-    return AssetPlan(fresh=["all"])

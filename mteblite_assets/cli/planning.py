@@ -12,7 +12,7 @@ from mteblite.task_types.workload import Workload, estimate_workload
 from mteblite.tasks.descriptive_stats import task_statistics
 from mteblite_assets.cli.materializing import Report
 from mteblite_assets.cli.session import Session
-from mteblite_assets.graph.plan import Scope
+from mteblite_assets.graph.keys import Scope
 
 EMBEDDINGS = "embedding_stats"
 SHOWN = 8
@@ -53,7 +53,7 @@ def workload_of(session: Session, scope: Scope, report: Report) -> dict[str, Any
 
 def notes_of(session: Session, suite: Suite) -> list[str]:
     """Return what a reader must know of a suite: tasks and models left out, another mteb."""
-    installed = session.bench.mteb_version
+    installed = session.bench.ports.tasks.mteb_version
     notes = [f"task {x.task} is left out: {x.reason}" for x in suite.left_out]
     absent = [m.name for m in suite.absent()]
     if absent:
@@ -112,7 +112,7 @@ def _known_differences(session: Session, suite: str) -> list[dict[str, Any]]:
         found = session.bench.warehouse.query(
             "SELECT task, what, frozen, found FROM suites.mteb_differences WHERE suite = ? "
             "AND mteb_version = ? ORDER BY task, what",
-            [suite, session.bench.mteb_version],
+            [suite, session.bench.ports.tasks.mteb_version],
         )
     except (FileNotFoundError, duckdb.CatalogException):  # nothing was made yet, or long ago
         return []

@@ -7,10 +7,9 @@ import time
 import click
 
 from mteblite_assets.cli import printing
-from mteblite_assets.cli.main import _say as say
-from mteblite_assets.cli.materializing import REPORTS, materialize
+from mteblite_assets.cli.materializing import materialize
 from mteblite_assets.cli.session import Session
-from mteblite_assets.graph.plan import Scope
+from mteblite_assets.graph.keys import Scope
 from mteblite_assets.graph.stages import STAGE_NAMES
 
 SUITE = "sample"
@@ -21,11 +20,9 @@ def run_quickstart(session: Session, *, as_json: bool) -> int:
     started = time.perf_counter()
     # The candidates are scored before their full runs, as a new checkpoint would be: from the
     # texts of the selected items alone.
-    report = materialize(session, Scope(SUITE, stages=STAGE_NAMES[:-1]), say=say)
-    after = ("reference_scores", REPORTS)
-    check = materialize(
-        session, Scope(SUITE, stages=after), on_request=["candidate_full_scores"], say=say
-    )
+    report = materialize(session, Scope(SUITE, stages=STAGE_NAMES[:-1]))
+    after = ("reference_scores", "dbt_reports")
+    check = materialize(session, Scope(SUITE, stages=after), on_request=["candidate_full_scores"])
     report.merge(check)
     if as_json:
         printing.print_report(report, True, verb="ran")

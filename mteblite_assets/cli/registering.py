@@ -7,15 +7,8 @@ from typing import Any
 
 from mteblite.suites.suite_model import SuiteModel
 from mteblite_assets.cli.session import Session, UsageError
+from mteblite_assets.graph.keys import model_key
 from mteblite_resources.catalog_files import register_model, unregister_model
-
-OF_A_CANDIDATE = (
-    "lite_scores.task_scores",
-    "lite_scores.suite_scores",
-    "lite_scores.type_scores",
-    "lite_scores.selected_observations",
-)
-"""Tables with rows of a candidate of a suite."""
 
 
 def add_model(
@@ -56,9 +49,11 @@ def add_model(
     asked = {k: v for k, v in given.items() if v is not None and v is not False}
     kept = {k: v for k, v in before.items() if k not in ("name", "family")}
     model = SuiteModel.named(name, family, **{**kept, **asked, "role": role})
-    session.bench.with_weights(model)
+    session.bench.ports.models.with_weights(model)
     if model.path or model.name.startswith("package:"):
-        session.bench.identify(model)  # a broken folder is an error now, not at three in the night
+        session.bench.ports.models.identify(
+            model
+        )  # a broken folder is an error now, not at three in the night
     register_model(session.home, known.name, model)
     session.register_partitions()
     return model
@@ -70,19 +65,17 @@ def remove_model(session: Session, suite: str, name: str) -> None:
     Raises:
         ValueError: the suite has no such model.
     """
+    from mteblite_assets.graph.driver import forget_partitions
+    from mteblite_assets.lite_scores.assets import lite_scores
+    from mteblite_assets.reference_scores.assets import candidate_full_scores
+
     known = session.suite(suite)
     known.model(name)
     in_file = any(m.name == name for m in known.file.models)
     unregister_model(session.home, suite, name, in_file=in_file)
     session.register_partitions()
-    with session.bench.warehouse.session() as connection:
-        for table in OF_A_CANDIDATE:
-            connection.execute(f"DELETE FROM {table} WHERE suite = ? AND model = ?", [suite, name])
-        connection.execute(
-            "DELETE FROM ledger.partitions WHERE asset IN ('lite_scores', 'candidate_full_scores') "
-            "AND partition_key = ?",
-            [f"{name}|{suite}"],
-        )
+    for asset in (lite_scores, candidate_full_scores):
+        forget_partitions(asset, [model_key(name, suite)], session.bench)
     session.bench.warehouse.publish()
 
 

@@ -14,7 +14,7 @@ from mteblite_assets.cli.materializing import Report, materialize
 from mteblite_assets.cli.registering import add_model
 from mteblite_assets.cli.score_printing import print_comparison, print_scores
 from mteblite_assets.cli.session import Session, UsageError
-from mteblite_assets.graph.plan import Scope
+from mteblite_assets.graph.keys import Scope
 
 TASKS = """
 SELECT task, task_type, predicted, lower, upper, n_items, out_of_range, observed, interval_method
@@ -65,7 +65,7 @@ def score_model(
 
 def _scored(session: Session, name: str, suite: str, say: Callable[[str], None]) -> bool:
     """Score a registered model where its scores are missing or stale; say why if it failed."""
-    report = materialize(session, Scope(suite, models=(name,), stages=("lite_scores",)), say=say)
+    report = materialize(session, Scope(suite, models=(name,), stages=("lite_scores",)))
     key = f"{name}|{suite}"
     if name not in {m.name for m in session.suite(suite).candidates()}:
         _score_reference(session, report, key, say)
@@ -103,7 +103,7 @@ def _registered_name(session: Session, model: str, suite: str, family: str | Non
             )
         return add_model(session, suite, name, family=family, path=place).name
     # Known before it is registered: a typo must not fail every later run of the suite.
-    session.bench.identify(SuiteModel.named(model, family))
+    session.bench.ports.models.identify(SuiteModel.named(model, family))
     return add_model(session, suite, model, family=family).name
 
 

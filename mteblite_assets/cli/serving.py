@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 
 import click
 
 from mteblite_assets.cli.session import Session
 
 MODULE = "mteblite_assets.definitions"
+STOP_SECONDS = 20.0
 
 
 def serve(session: Session, host: str, port: int) -> int:
-    """Start UI and daemon and wait; SIGINT and SIGTERM stop both."""
+    """Start UI and daemon and wait until a signal stops both, or one of them ends.
+
+    Returns:
+        The exit code: 0 after SIGINT or SIGTERM, 1 where one of them ended by itself.
+    """
     session.register_partitions()
     session.bench.warehouse.publish()
     _ = session.definitions  # parses dbt once, here, not in every process
@@ -28,26 +35,34 @@ def serve(session: Session, host: str, port: int) -> int:
         [str(beside / "dagster-webserver"), "-m", MODULE, "-h", host, "-p", str(port)],
         [str(beside / "dagster-daemon"), "run", "-m", MODULE],
     ]
+    # A session of its own each, so that Ctrl-C reaches them once, through this process.
     processes = [
-        subprocess.Popen(command, env=environment, cwd=session.home.root) for command in commands
+        subprocess.Popen(command, env=environment, cwd=session.home.root, start_new_session=True)
+        for command in commands
     ]
     click.echo(f"UI on http://{host}:{port}, home {session.home.root}", err=True)
     click.echo(f"checkpoints put into {session.home.checkpoints} are scored", err=True)
+    asked = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: asked.set())
+    while not asked.wait(0.5) and all(process.poll() is None for process in processes):
+        pass
+    _stop(processes)
+    return 0 if asked.is_set() else 1
 
-    def stop(_signal: int, _frame: FrameType | None) -> None:
-        for process in processes:
-            process.terminate()
 
-    signal.signal(signal.SIGINT, stop)
-    signal.signal(signal.SIGTERM, stop)
-    while all(process.poll() is None for process in processes):
-        time.sleep(0.5)
-    stop(signal.SIGTERM, None)
-    codes = []
+def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """End the processes and all that they started.
+
+    Each gets one SIGTERM: a second one interrupts its clean end. What has not ended after
+    STOP_SECONDS is killed, with its children.
+    """
     for process in processes:
-        try:
-            codes.append(process.wait(timeout=20))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            codes.append(process.wait())
-    return 0 if all(code in (0, -signal.SIGTERM, -signal.SIGINT) for code in codes) else 1
+        process.terminate()
+    deadline = time.monotonic() + STOP_SECONDS
+    for process in processes:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=max(0.0, deadline - time.monotonic()))
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from mteblite.suites.catalog import Catalog, Suite
-from mteblite_assets.graph.plan import Scope
+from mteblite_assets.graph.keys import Scope
 from mteblite_resources.home import Home
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Session:
 
     def resolve(self, name: str) -> Suite:
         """Resolve a suite's tasks against mteb, once per suite file and mteb version."""
-        return self.bench.resolve(self.suite(name))
+        return self.bench.ports.tasks.resolve(self.suite(name))
 
     def refresh(self, name: str, say: Callable[[str], None]) -> Suite:
         """Freeze what the installed mteb says of a suite's tasks now; say what differs."""
@@ -113,7 +113,7 @@ class Session:
 
         suite = self.suite(name)
         before = recall_resolution(self.home, suite.file)
-        refreshed = self.bench.resolve(suite, refresh=True)
+        refreshed = self.bench.ports.tasks.resolve(suite, refresh=True)
         found = differences(before, recall_resolution(self.home, refreshed.file))
         for d in found:
             say(f"{d.task}: {d.what} was {d.frozen!r}, is {d.found!r}")
@@ -143,22 +143,6 @@ class Session:
             run_config={**config, **QUIET},
             instance=self.instance,
             tags={PROCESS: str(os.getpid()), **{f"mteblite/{k}": v for k, v in tags.items()}},
-            raise_on_error=False,
-        )
-
-    def execute_reports(self, tags: dict[str, str]) -> Any:
-        """Run all dbt models and tests in one run."""
-        graph = self.definitions.resolve_asset_graph()
-        keys = [
-            key
-            for key in graph.materializable_asset_keys
-            if graph.get(key).group_name == "dbt_reports"
-        ]
-        return self._asset_job().execute_in_process(
-            run_config=QUIET,
-            instance=self.instance,
-            asset_selection=sorted(keys),
-            tags={f"mteblite/{k}": v for k, v in tags.items()},
             raise_on_error=False,
         )
 

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
+from mteblite.models.model_identity import ModelIdentity
+from mteblite.pools.pool import Pool
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
 
+if TYPE_CHECKING:
+    from mteblite.models.stored_encoder import StoredEncoder
+
 
 def model_settings(context: SettingsContext) -> Any:
     """Return what of a model enters a partition: its content and how it is encoded."""
-    return context.bench.identify(context.model).fingerprint, context.bench.numerics
+    return context.ports.models.identify(context.model).fingerprint, context.ports.models.numerics
+
+
+def pool_and_encoder(work: Work) -> tuple[Pool, StoredEncoder]:
+    """Return the pool of a partition of (model, pool), and the model."""
+    pool = work.ports.artifacts.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
+    return pool, work.ports.models.encoder(work.model, work.max_tokens, work.progress)
 
 
 @stage_asset(
@@ -41,24 +53,26 @@ def embedding_stats(work: Work) -> Produced:
     already had encoded is not encoded again.
     """
     started = time.perf_counter()
-    pool = work.bench.artifacts.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
-    encoder = work.bench.encoder(work.model, work.max_tokens, work.progress)
+    pool, encoder = pool_and_encoder(work)
     before = encoder.counts.encoded
-    vectors = work.bench.embed(pool, encoder, work.bench.describe(work.entry))
-    identity = work.bench.identify(work.model)
-    seconds = time.perf_counter() - started
-    row = {
+    vectors = work.ports.models.embed(pool, encoder, work.ports.tasks.describe(work.entry))
+    identity = work.ports.models.identify(work.model)
+    encoded, seconds = encoder.counts.encoded - before, time.perf_counter() - started
+    row = _row(identity, vectors, encoded, seconds)
+    version = f"{identity.fingerprint} {pool.pool_hash()} {work.ports.models.numerics}"
+    facts = {k: row[k] for k in ("n_texts", "n_encoded", "dim", "revision")}
+    facts["texts_per_second"] = round(encoded / seconds, 1) if encoded else 0.0
+    return Produced({"embeddings.embedding_stats": pd.DataFrame([row])}, facts, version=version)
+
+
+def _row(
+    identity: ModelIdentity, vectors: np.ndarray, encoded: int, seconds: float
+) -> dict[str, Any]:
+    return {
         "model_fingerprint": identity.fingerprint,
         "revision": identity.revision,
         "n_texts": len(vectors),
-        "n_encoded": encoder.counts.encoded - before,
+        "n_encoded": encoded,
         "dim": vectors.shape[1],
         "seconds": seconds,
     }
-    facts = {k: row[k] for k in ("n_texts", "n_encoded", "dim", "revision")}
-    facts["texts_per_second"] = round(row["n_encoded"] / seconds, 1) if row["n_encoded"] else 0.0
-    return Produced(
-        {"embeddings.embedding_stats": pd.DataFrame([row])},
-        facts,
-        version=f"{identity.fingerprint} {pool.pool_hash()} {work.bench.numerics}",
-    )

@@ -7,12 +7,14 @@ from typing import Any
 
 import dagster as dg
 
+from mteblite_assets.flow import declarations
 from mteblite_assets.graph.automation import when_inputs_change
-from mteblite_assets.graph.declaration import Declaration, declarations
+from mteblite_assets.graph.declaration import Declaration
 from mteblite_assets.graph.driver import Done, run_partitions
-from mteblite_assets.graph.events import evaluate, log_materialization, metadata_of
+from mteblite_assets.graph.events import evaluate, log_done, metadata_of
 from mteblite_assets.graph.keys import gathers
 from mteblite_assets.graph.partitions import Partitions
+from mteblite_assets.graph.registered import record_registered_models
 from mteblite_resources.resources import RESOURCE_KEYS, workbench_of
 
 warnings.filterwarnings("ignore", category=dg.BetaWarning)
@@ -54,28 +56,41 @@ def build_asset(declaration: Declaration, partitions: Partitions) -> dg.AssetsDe
         config_schema={"force": dg.Field(bool, default_value=False)},
     )
     def stage_asset(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        yield from _run(context, declaration)
+        force = context.op_execution_context.op_config["force"]
+        yield from run_asset(context, declaration, list(context.partition_keys), force=force)
 
     return stage_asset
 
 
-def _run(context: dg.AssetExecutionContext, declaration: Declaration) -> Iterator[Any]:
-    """Run the partitions of a run of the UI or the daemon."""
+def run_asset(
+    context: dg.AssetExecutionContext, declaration: Declaration, keys: list[str], *, force: bool
+) -> Iterator[Any]:
+    """Run the partitions of a run of the UI or the daemon.
+
+    Args:
+        context: of the run.
+        declaration: the asset.
+        keys: its partitions.
+        force: run partitions that are current, too.
+
+    Raises:
+        dg.Failure: partitions failed; the others are stored.
+    """
     bench = workbench_of(context.resources)
     single = context.has_partition_key
     failures: list[Done] = []
     last: Done | None = None
     for done in run_partitions(
-        declaration, list(context.partition_keys), bench.catalog(), bench, run_id=context.run_id,
-        force=context.op_execution_context.op_config["force"], log=progress_log(context),
+        declaration, keys, bench.catalog(), bench,
+        run_id=context.run_id, force=force, log=progress_log(context),
     ):  # fmt: skip
         if done.status == "failed":
             failures.append(done)
-            continue
-        last = done
+        else:
+            last = done
         if not single:
-            log_materialization(context.instance, context.log_event, declaration, done)
-    bench.sync_models()
+            log_done(context.instance, context.log_event, declaration, done)
+    record_registered_models(context.instance, bench.catalog(), bench)
     bench.warehouse.publish()
     for found in evaluate(declaration, bench.warehouse):
         yield dg.AssetCheckResult(

@@ -1,7 +1,7 @@
 """A stage asset as data: its grain, what it reads, what it writes, and the function that makes it.
 
-`stage_asset` only records the declaration; `graph.build` turns declarations into Dagster assets
-and `graph.plan` reads them to decide what is stale, so the UI and the command line agree.
+`flow.ASSETS` lists all of them. `graph.build` turns declarations into Dagster assets and
+`graph.plan` reads them to decide what is stale, so the UI and the command line agree.
 """
 
 from __future__ import annotations
@@ -27,11 +27,16 @@ class Produced:
         metadata: facts worth reading in the UI: counts, seconds, a short Markdown table.
         version: what the data version is computed from, when the rows are not the whole story
             (a pool's hash) or hold more than should count (a candidate in a roster).
+        events: what another tool has to tell Dagster of assets of its own (dbt: its models and
+            tests); logged in the place of the asset's materialization.
+        failed: why the partition counts as failed although it ran to its end, else "".
     """
 
     tables: Mapping[str, pd.DataFrame]
     metadata: Mapping[str, Any] = field(default_factory=dict)
     version: str | None = None
+    events: Sequence[Any] = ()
+    failed: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,13 @@ class Declaration:
         deps: names of the assets it reads; nothing else can be read.
         optional: deps that not every partition reads, with what says whether one does; to the
             others such a dep has no rows, and what changes in it changes nothing.
-        tables: tables it writes, the main one first.
+        tables: tables whose rows it hands over, the main one first; the driver writes them.
+        self_written: tables that it writes itself, in transactions of its own, because a run
+            changes few of their many rows. Who names it in `deps` may query them in SQL.
+        keeps_rows: whether a run is handed the rows that its partition has already, and returns
+            them with its own (a record of what was made).
+        hands_rows: whether a run is handed the rows of its deps; not where another tool queries
+            the tables.
         code_version: raise it when the same inputs give other rows.
         compute: makes one partition.
         settings: what of suite file, model or files enters the partition besides its deps.
@@ -72,11 +83,14 @@ class Declaration:
     code_version: str
     compute: Callable[[Work], Produced]
     settings: Callable[[SettingsContext], Any] | None = None
-    checks: tuple[Check, ...] = ()
+    checks: Sequence[Check] = ()
     optional: Mapping[str, Callable[[SettingsContext], bool]] = field(default_factory=dict)
+    self_written: Sequence[str] = ()
+    keeps_rows: bool = False
+    hands_rows: bool = True
     on_request: bool = False
-    unversioned: tuple[str, ...] = ("seconds", "n_encoded")
-    kinds: tuple[str, ...] = ("duckdb", "python")
+    unversioned: Sequence[str] = ("seconds", "n_encoded")
+    kinds: Sequence[str] = ("duckdb", "python")
 
     @property
     def description(self) -> str:
@@ -88,9 +102,6 @@ class Declaration:
         return dep not in self.optional or self.optional[dep](context)
 
 
-_DECLARED: dict[str, Declaration] = {}
-
-
 def stage_asset(
     *,
     grain: Grain,
@@ -98,22 +109,15 @@ def stage_asset(
     code_version: str,
     deps: Sequence[str] = (),
     optional: Mapping[str, Callable[[SettingsContext], bool]] | None = None,
-    settings: Callable[[SettingsContext], Any] | None = None,
-    checks: Sequence[Check] = (),
-    on_request: bool = False,
-    kinds: Sequence[str] = ("duckdb", "python"),
+    **options: Any,
 ) -> Callable[[Callable[[Work], Produced]], Declaration]:
-    """Declare an asset; the function's name is its key and its module's folder its stage.
+    """Make a declaration; the function's name is its key and its module's folder its stage.
 
-    Raises:
-        ValueError: a dep that is not declared above it: the graph reads top-down.
+    `options` are further attributes of `Declaration`.
     """
 
     def declare(compute: Callable[[Work], Produced]) -> Declaration:
-        missing = [d for d in (*deps, *(optional or ())) if d not in _DECLARED]
-        if missing:
-            raise ValueError(f"{compute.__name__} depends on {missing}, not declared above it")
-        declaration = Declaration(
+        return Declaration(
             name=compute.__name__,
             stage=compute.__module__.split(".")[1],
             grain=grain,
@@ -122,17 +126,32 @@ def stage_asset(
             tables=tuple(tables),
             code_version=code_version,
             compute=compute,
-            settings=settings,
-            checks=tuple(checks),
-            on_request=on_request,
-            kinds=tuple(kinds),
+            **options,
         )
-        _DECLARED[declaration.name] = declaration
-        return declaration
 
     return declare
 
 
-def declarations() -> dict[str, Declaration]:
-    """Return all assets in flow order (the stages must have been imported in that order)."""
-    return dict(_DECLARED)
+def in_flow_order(*assets: Declaration) -> tuple[Declaration, ...]:
+    """Return declarations as they are, checked.
+
+    Raises:
+        ValueError: a dep is not declared above its asset, or two assets have one name or table.
+    """
+    names: set[str] = set()
+    writers: dict[str, str] = {}
+    for asset in assets:
+        missing = [d for d in asset.deps if d not in names]
+        if missing:
+            raise ValueError(f"asset {asset.name} depends on {missing}, not declared above it")
+        if asset.name in names:
+            raise ValueError(f"two assets are named {asset.name}: rename one")
+        names.add(asset.name)
+        for table in (*asset.tables, *asset.self_written):
+            if table in writers:
+                raise ValueError(
+                    f"table {table} is written by {writers[table]} and by {asset.name}: "
+                    "a table has one asset that writes it"
+                )
+            writers[table] = asset.name
+    return assets

@@ -8,26 +8,22 @@ killed keeps what it had stored.
 
 from __future__ import annotations
 
-import errno
 import time
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import duckdb
 import pandas as pd
 
 from mteblite.suites.catalog import Catalog
-from mteblite_assets.graph.content import content_version, text_version
-from mteblite_assets.graph.declaration import Declaration, Produced, declarations
-from mteblite_assets.graph.keys import asked_for, columns_of, upstream_keys
-from mteblite_assets.graph.plan import Requirement, require_safely, why_stale
-from mteblite_assets.graph.work import SettingsContext, Work
+from mteblite_assets.graph.computing import Done, Prepared, read_inputs, run_one
+from mteblite_assets.graph.declaration import Declaration
+from mteblite_assets.graph.keys import asked_for, columns_of
+from mteblite_assets.graph.plan import require_safely
+from mteblite_assets.graph.work import SettingsContext
 from mteblite_resources.warehouse import (
+    delete_ledger,
     read_ledger,
-    read_partitions,
     replace_partition,
     write_ledger,
 )
@@ -37,31 +33,6 @@ CHUNK = 16
 FLUSH_SECONDS = 2.0
 ATTEMPTS = 3
 """Tries of a partition whose inputs another run changed while it was computed."""
-
-
-@dataclass(frozen=True)
-class Done:
-    """One partition after the driver: `ok`, `failed`, `fresh` or `not_applicable`."""
-
-    key: str
-    status: str
-    need: Requirement | None = None
-    data_version: str = ""
-    produced: Produced | None = None
-    n_rows: int = 0
-    seconds: float = 0.0
-    reason: str = ""
-    upstream: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A partition with its rows read, ready to compute."""
-
-    key: str
-    need: Requirement
-    entry: Mapping[str, Any] | None
-    inputs: Mapping[str, pd.DataFrame]
 
 
 def run_partitions(
@@ -99,7 +70,7 @@ def run_partitions(
         try:
             for start in range(0, len(queue), CHUNK):
                 for item in _prepare(declaration, queue[start : start + CHUNK], catalog, bench):
-                    done = _run_one(declaration, item, catalog, bench, force=force, log=log)
+                    done = run_one(declaration, item, catalog, bench, force=force, log=log)
                     counted += 1
                     log(_line(declaration, done, min(counted, total), total))
                     pending.append(done)
@@ -117,6 +88,18 @@ def run_partitions(
         yield Done(key, "failed", reason="its inputs kept changing while it ran; run again")
 
 
+def forget_partitions(declaration: Declaration, keys: Sequence[str], bench: Workbench) -> None:
+    """Delete the rows of partitions whose subject is gone, and their ledger entries."""
+    if not keys:
+        return
+    with bench.warehouse.session() as connection:
+        for key in keys:
+            columns = columns_of(declaration.grain, key)
+            for table in declaration.tables:
+                replace_partition(connection, table, columns, pd.DataFrame())
+            delete_ledger(connection, declaration.name, key)
+
+
 def _prepare(
     declaration: Declaration, keys: Sequence[str], catalog: Catalog, bench: Workbench
 ) -> list[Prepared]:
@@ -124,78 +107,12 @@ def _prepare(
     with bench.warehouse.session() as connection:
         ledger = read_ledger(connection)
         for key in keys:
-            context = SettingsContext(columns_of(declaration.grain, key), catalog, bench)
+            context = SettingsContext(columns_of(declaration.grain, key), catalog, bench.ports)
             need = require_safely(declaration, context, key, ledger)
-            inputs = {} if need.blocked else _read_inputs(connection, declaration, key, context)
+            inputs = {} if need.blocked else read_inputs(connection, declaration, key, context)
             entry = ledger.get((declaration.name, key))
             prepared.append(Prepared(key, need, entry, inputs))
     return prepared
-
-
-def _read_inputs(
-    connection: duckdb.DuckDBPyConnection,
-    declaration: Declaration,
-    key: str,
-    context: SettingsContext,
-) -> dict[str, pd.DataFrame]:
-    inputs = {}
-    for dep in declaration.deps:
-        upstream = declarations()[dep]
-        keys = upstream_keys(upstream.grain, declaration.grain, key, context.catalog)
-        keys = keys if declaration.reads(dep, context) else []
-        columns = list(columns_of(upstream.grain, keys[0])) if keys else []
-        wanted = pd.DataFrame([columns_of(upstream.grain, k) for k in keys], columns=columns)
-        for table in upstream.tables:
-            inputs[table] = read_partitions(connection, table, wanted) if keys else wanted
-    return inputs
-
-
-def _run_one(
-    declaration: Declaration,
-    item: Prepared,
-    catalog: Catalog,
-    bench: Workbench,
-    *,
-    force: bool,
-    log: Callable[[str], None],
-) -> Done:
-    if item.need.blocked:
-        return Done(item.key, "failed", item.need, reason=item.need.blocked)
-    if not force and not why_stale(item.entry, item.need):
-        version = item.entry["data_version"] if item.entry else ""
-        return Done(item.key, "fresh", item.need, data_version=version)
-    work = Work(
-        key=columns_of(declaration.grain, item.key),
-        catalog=catalog,
-        bench=bench,
-        inputs=item.inputs,
-        progress=lambda text: log(f"{declaration.name} {item.key}: {text}"),
-    )
-    started = time.perf_counter()
-    try:
-        produced = declaration.compute(work)
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        if not _foreseen(error):
-            log(traceback.format_exc())
-        seconds = time.perf_counter() - started
-        reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        return Done(item.key, "failed", item.need, seconds=seconds, reason=reason[:2000])
-    if produced.version is not None:
-        version = text_version(produced.version)
-    else:
-        version = content_version(produced.tables, declaration.unversioned)
-    n_rows = sum(len(rows) for rows in produced.tables.values())
-    seconds = time.perf_counter() - started
-    return Done(item.key, "ok", item.need, version, produced, n_rows, seconds)
-
-
-def _foreseen(error: Exception) -> bool:
-    """Say whether a module of ours refused something: its words are enough then, it is no bug."""
-    places = traceback.extract_tb(error.__traceback__)
-    ours = {"mteblite_assets", "mteblite_resources"}
-    return isinstance(error, ValueError) and bool(ours & set(Path(places[-1].filename).parts))
 
 
 def _store(
@@ -214,10 +131,17 @@ def _store(
     with bench.warehouse.session() as connection:
         ledger = read_ledger(connection)
         for done in batch:
-            context = SettingsContext(columns_of(declaration.grain, done.key), catalog, bench)
+            context = SettingsContext(columns_of(declaration.grain, done.key), catalog, bench.ports)
             if done.status == "ok":
                 now = require_safely(declaration, context, done.key, ledger)
-                if done.need is None or now.inputs != done.need.inputs:
+                if (
+                    done.need is None
+                    or now.inputs != done.need.inputs
+                    or (
+                        declaration.keeps_rows
+                        and ledger.get((declaration.name, done.key)) != done.entry
+                    )
+                ):
                     again.append(done.key)
                     continue
             kept.append(_write(connection, declaration, done, ledger, run_id))
@@ -233,7 +157,7 @@ def _write(
 ) -> Done:
     if done.status == "fresh" or done.need is None:
         return done
-    if done.produced is not None:
+    if done.produced is not None and done.status == "ok":
         columns = columns_of(declaration.grain, done.key)
         for table in declaration.tables:
             rows = done.produced.tables.get(table, pd.DataFrame())

@@ -8,6 +8,7 @@ from dagster import AssetCheckEvaluation
 
 from mteblite_assets.graph.declaration import Check, Declaration
 from mteblite_assets.graph.driver import Done
+from mteblite_assets.graph.keys import Grain
 from mteblite_resources.warehouse import Warehouse
 
 LogEvent = Callable[[Any], None]
@@ -15,10 +16,23 @@ NOT_READ = "not read"
 """Data version of an optional dep that a partition does without."""
 
 
-def log_materialization(
+def log_done(
     instance: dg.DagsterInstance, log_event: LogEvent, declaration: Declaration, done: Done
 ) -> None:
-    """Log a finished partition, with the provenance that Dagster's staleness needs."""
+    """Log a partition that did not fail, with the provenance that Dagster's staleness needs.
+
+    Of the reports also what of them failed: dbt's models and tests are assets and checks.
+    """
+    if declaration.grain is Grain.HOME:
+        for event in done.produced.events if done.produced else ():
+            log_event(event)
+    elif done.status != "failed":
+        _log_materialization(instance, log_event, declaration, done)
+
+
+def _log_materialization(
+    instance: dg.DagsterInstance, log_event: LogEvent, declaration: Declaration, done: Done
+) -> None:
     tags = {
         "dagster/data_version": done.data_version or done.status,
         "dagster/code_version": declaration.code_version,
@@ -47,6 +61,12 @@ def metadata_of(done: Done) -> dict[str, Any]:
         table = isinstance(value, str) and value.lstrip().startswith("|")
         facts[name] = dg.MetadataValue.md(value) if table else value
     return facts
+
+
+def evaluations_in(done: Done) -> list[AssetCheckEvaluation]:
+    """Return the checks that another tool evaluated while it made a partition (dbt's tests)."""
+    events = done.produced.events if done.produced else ()
+    return [event for event in events if isinstance(event, AssetCheckEvaluation)]
 
 
 def evaluate(declaration: Declaration, warehouse: Warehouse) -> Iterator[AssetCheckEvaluation]:

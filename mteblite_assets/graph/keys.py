@@ -1,8 +1,9 @@
-"""Partition keys: what a key stands for, and which upstream keys it is made of."""
+"""Partition keys: what a key stands for, which upstream keys it is made of, and scopes of keys."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 
 from mteblite.suites.catalog import Catalog, TaskEntry
@@ -17,10 +18,25 @@ class Grain(StrEnum):
     SUITE_TASK = "suite_task"
     SUITE_CANDIDATE = "suite_candidate"
     SOURCE = "source"
+    HOME = "home"
 
 
 SOURCES_INGESTED = ("official",)
 """Sources of results that are read into the warehouse, for all suites; partitions of `SOURCE`."""
+
+
+HOME_KEY = "all"
+"""The one partition of `HOME`: all suites together."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which partitions a command is about; empty means all."""
+
+    suite: str
+    tasks: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    stages: tuple[str, ...] = ()
 
 
 def columns_of(grain: Grain, key: str) -> dict[str, str]:
@@ -29,6 +45,8 @@ def columns_of(grain: Grain, key: str) -> dict[str, str]:
     Multi-dimensional keys are Dagster's: dimension values joined by `|`, dimensions in
     alphabetical order (`model|pool_task`, `candidate|suite`).
     """
+    if grain is Grain.HOME:
+        return {}
     if grain is Grain.SUITE:
         return {"suite": key}
     if grain is Grain.SOURCE:
@@ -53,6 +71,8 @@ def all_keys(grain: Grain, catalog: Catalog) -> list[str]:
         return sorted(catalog.suites)
     if grain is Grain.SOURCE:
         return list(SOURCES_INGESTED)
+    if grain is Grain.HOME:
+        return [HOME_KEY]
     if grain is Grain.POOL_TASK:
         return sorted({e.pool_task for e in catalog.entries()})
     if grain is Grain.SUITE_TASK:
@@ -88,6 +108,8 @@ def upstream_keys(upstream: Grain, grain: Grain, key: str, catalog: Catalog) -> 
     """
     if upstream is grain:
         return [key]
+    if grain is Grain.HOME:
+        return all_keys(upstream, catalog)
     columns = columns_of(grain, key)
     entries = _entries(columns, catalog)
     if upstream is Grain.SUITE:
@@ -111,10 +133,11 @@ def gathers(upstream: Grain, grain: Grain) -> bool:
     several = {
         (Grain.POOL_TASK_MODEL, Grain.POOL_TASK),
         (Grain.POOL_TASK, Grain.SUITE),
+        (Grain.POOL_TASK, Grain.SUITE_CANDIDATE),
         (Grain.SUITE_TASK, Grain.SUITE),
         (Grain.SUITE, Grain.POOL_TASK),
     }
-    return (upstream, grain) in several
+    return grain is Grain.HOME or (upstream, grain) in several
 
 
 def _entries(columns: dict[str, str], catalog: Catalog) -> list[TaskEntry]:

@@ -54,6 +54,9 @@ class Partitions:
             return dg.IdentityPartitionMapping()
         if Grain.POOL_TASK_MODEL in (upstream, grain):
             return dg.MultiToSingleDimensionPartitionMapping("pool_task")
+        if (upstream, grain) == (Grain.POOL_TASK, Grain.SUITE_CANDIDATE):
+            # No built-in mapping knows the pools of a suite; the driver reads those alone.
+            return dg.AllPartitionMapping()
         if grain is Grain.SUITE_CANDIDATE:
             return dg.MultiToSingleDimensionPartitionMapping("suite")
         downstream: dict[str, set[str]] = {}

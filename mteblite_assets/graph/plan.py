@@ -8,26 +8,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from mteblite.suites.catalog import Catalog
-from mteblite_assets.graph.declaration import Declaration, declarations
-from mteblite_assets.graph.keys import Grain, all_keys, columns_of, gathers, upstream_keys
+from mteblite_assets.flow import ASSETS, declarations
+from mteblite_assets.graph.declaration import Declaration
+from mteblite_assets.graph.keys import (
+    Grain,
+    Scope,
+    all_keys,
+    columns_of,
+    gathers,
+    upstream_keys,
+)
 from mteblite_assets.graph.work import SettingsContext
 
 Ledger = Mapping[tuple[str, str], Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
-class Scope:
-    """Which partitions a command is about; empty means all."""
-
-    suite: str
-    tasks: tuple[str, ...] = ()
-    models: tuple[str, ...] = ()
-    stages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,6 +71,8 @@ def require(
             continue  # the one dep that a partition can do without
         entries = {k: ledger.get((dep, k)) for k in keys}
         good = {k: e["data_version"] for k, e in entries.items() if e and e["status"] == "ok"}
+        if not good and declaration.grain is Grain.HOME:
+            continue  # a home without candidates has reports, too
         if not good or (len(good) < len(keys) and not gathers(upstream.grain, declaration.grain)):
             blocked = blocked or _why_blocked(dep, entries)
             continue
@@ -151,14 +151,14 @@ def plan_asset(
     Args:
         declaration: the asset.
         keys: the partitions asked about.
-        context: catalog and workbench (its `key` is replaced per partition).
+        context: catalog and ports (its `key` is replaced per partition).
         ledger: what has been made.
         force: run fresh ones too.
         will_run: for a dry run, the partitions of assets above that would run first.
     """
     plan = AssetPlan()
     for key in keys:
-        own = SettingsContext(columns_of(declaration.grain, key), context.catalog, context.bench)
+        own = SettingsContext(columns_of(declaration.grain, key), context.catalog, context.ports)
         need = require_safely(declaration, own, key, ledger)
         pending = _pending_upstream(declaration, key, own, will_run or {})
         reason = why_stale(ledger.get((declaration.name, key)), need)
@@ -177,12 +177,18 @@ def plan_asset(
     return plan
 
 
-def wanted_assets(scope: Scope, *, on_request: bool = False) -> Sequence[Declaration]:
-    """Return the assets of the scope's stages in flow order."""
+def wanted_assets(scope: Scope, on_request: Collection[str] = ()) -> list[Declaration]:
+    """Return the assets of the scope's stages in flow order.
+
+    Args:
+        scope: its stages count.
+        on_request: names of assets outside the upkeep that are asked for.
+    """
     return [
         d
-        for d in declarations().values()
-        if (not scope.stages or d.stage in scope.stages) and (on_request or not d.on_request)
+        for d in ASSETS
+        if (not scope.stages or d.stage in scope.stages)
+        and (not d.on_request or d.name in on_request)
     ]
 
 

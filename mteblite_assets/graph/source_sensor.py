@@ -6,7 +6,7 @@ from typing import Any
 
 import dagster as dg
 
-from mteblite_assets.graph.declaration import declarations
+from mteblite_assets.flow import declarations
 from mteblite_assets.graph.keys import SOURCES_INGESTED, Grain
 from mteblite_assets.graph.partitions import Partitions
 from mteblite_assets.graph.plan import require, why_stale
@@ -76,10 +76,11 @@ def changed_state(bench: Workbench) -> str:
     with bench.warehouse.session() as connection:
         ledger = read_ledger(connection)
     entry = ledger.get((ASSET, SOURCE))
+    sources = bench.ports.full_scores.sources
     # A daemon that was started without the setting must not empty what others have read.
-    if entry is None or bench.official is None:
+    if entry is None or sources.location is None:
         return ""
-    context = SettingsContext({"source": SOURCE}, bench.catalog(), bench)
+    context = SettingsContext({"source": SOURCE}, bench.catalog(), bench.ports)
     need = require(declarations()[ASSET], context, SOURCE, ledger)
     return need.settings_hash if why_stale(entry, need) else ""
 

@@ -1,33 +1,35 @@
 """The `materialize` job: every asset in flow order, each running only what is stale in a scope.
 
-`mteblite materialize` runs this job and so can the UI. It is made of ops that log the
-materializations of the assets, because a run of partitioned assets covers one contiguous range
-of one kind of partition, and what is stale after a change is none.
+`mteblite materialize` runs this job and so can the UI. Its one op logs the materializations of the
+assets, because a run of partitioned assets covers one contiguous range of one kind of partition,
+and what is stale after a change is none.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import dagster as dg
 
 from mteblite.suites.catalog import Catalog
 from mteblite_assets.graph.build import progress_log
-from mteblite_assets.graph.declaration import Declaration, declarations
+from mteblite_assets.graph.declaration import Declaration
 from mteblite_assets.graph.driver import run_partitions
-from mteblite_assets.graph.events import evaluate, log_materialization
+from mteblite_assets.graph.events import evaluate, evaluations_in, log_done
+from mteblite_assets.graph.keys import Scope
 from mteblite_assets.graph.partitions import CANDIDATES, MODELS
-from mteblite_assets.graph.plan import Scope, plan_asset, scoped_keys, wanted_assets
+from mteblite_assets.graph.plan import plan_asset, scoped_keys, wanted_assets
+from mteblite_assets.graph.registered import record_registered_models
 from mteblite_assets.graph.work import SettingsContext
+from mteblite_assets.suites.assets import registered_models
 from mteblite_resources.resources import RESOURCE_KEYS, workbench_of
 from mteblite_resources.warehouse import read_ledger
 from mteblite_resources.workbench import Workbench
 
 JOB = "materialize"
-SCOPE_OP = "scope"
-END_OP = "conclude"
+OP = "upkeep"
 
 REPORT = dg.Out(dict, io_manager_key="in_memory")
-"""The report goes from op to op in memory; nothing is pickled."""
+"""The report stays in memory; nothing is pickled."""
 
 SCOPE_SCHEMA = {
     "suite": dg.Field(str, description="Name of the suite."),
@@ -42,8 +44,8 @@ SCOPE_SCHEMA = {
 
 
 def materialize_job() -> dg.JobDefinition:
-    """Return the job; its graph is the chain of all declared assets."""
-    stages = [_asset_op(d) for d in declarations().values()]
+    """Return the job; its one op runs all assets."""
+    op = _upkeep_op()
 
     @dg.job(
         name=JOB,
@@ -51,10 +53,7 @@ def materialize_job() -> dg.JobDefinition:
         executor_def=dg.in_process_executor,
     )
     def materialize() -> None:
-        report = _scope_op()()
-        for op in stages:
-            report = op(report)
-        _end_op()(report)
+        op()
 
     return materialize
 
@@ -69,11 +68,20 @@ def scope_config(scope: Scope, *, force: bool, on_request: list[str]) -> dict[st
         "force": force,
         "on_request": on_request,
     }
-    return {"ops": {SCOPE_OP: {"config": config}}}
+    return {"ops": {OP: {"config": config}}}
 
 
-def register_partitions(instance: dg.DagsterInstance, catalog: Catalog, bench: Workbench) -> None:
-    """Make the dynamic partitions of all registered models, and take back those of none."""
+def register_partitions(
+    instance: dg.DagsterInstance, catalog: Catalog, bench: Workbench, in_turn: Collection[str] = ()
+) -> None:
+    """Make the dynamic partitions of all registered models, and take back those of none.
+
+    Args:
+        instance: knows the partitions.
+        catalog: suites and models as they are now.
+        bench: the home.
+        in_turn: suites whose `registered_models` the caller runs itself.
+    """
     suites = catalog.suites.values()
     wanted = {
         MODELS: {m.name for s in suites for m in s.references()},
@@ -85,102 +93,78 @@ def register_partitions(instance: dg.DagsterInstance, catalog: Catalog, bench: W
             instance.add_dynamic_partitions(definition, sorted(names - present))
         for gone in sorted(present - names):
             instance.delete_dynamic_partition(definition, gone)
-    bench.sync_models()
+    record_registered_models(instance, catalog, bench, in_turn)
 
 
-def _scope_op() -> dg.OpDefinition:
+def _upkeep_op() -> dg.OpDefinition:
     @dg.op(
-        name=SCOPE_OP,
+        name=OP,
         out=REPORT,
         config_schema=SCOPE_SCHEMA,
         required_resource_keys=set(RESOURCE_KEYS),
     )
-    def scope(context: dg.OpExecutionContext) -> dict[str, Any]:
-        """Resolve the suite's tasks and make the partitions of its models."""
+    def upkeep(context: dg.OpExecutionContext) -> Iterator[dg.Output[dict[str, Any]]]:
+        """Run what is stale of every asset of the scope, in flow order.
+
+        The report is given before the op fails, so that the command line shows what ran.
+        """
+        asked = context.op_config
         bench = workbench_of(context.resources)
-        suite = bench.resolve(bench.catalog().suite(context.op_config["suite"]))
-        register_partitions(context.instance, bench.catalog(), bench)
-        context.log.info(f"suite {suite.name}: {len(suite.tasks)} tasks")
-        return {**context.op_config, "assets": {}, "failed_checks": []}
+        bench.ports.tasks.resolve(bench.catalog().suite(asked["suite"]))
+        scope = Scope(asked["suite"], *(tuple(asked[k]) for k in ("tasks", "models", "stages")))
+        assets = wanted_assets(scope, on_request=asked["on_request"])
+        in_turn = [scope.suite] if registered_models in assets else []
+        register_partitions(context.instance, bench.catalog(), bench, in_turn)
+        report: dict[str, Any] = {"assets": {}, "failed_checks": []}
+        for declaration in assets:
+            _run_stale(context, declaration, scope, report)
+        yield dg.Output(report)
+        problems = [*report["failed_checks"], *failures_in(report)]
+        if problems:
+            raise dg.Failure(description="; ".join(problems[:5]), allow_retries=False)
 
-    return scope
-
-
-def _asset_op(declaration: Declaration) -> dg.OpDefinition:
-    @dg.op(
-        name=f"run_{declaration.name}",
-        description=declaration.description,
-        ins={"report": dg.In(dict)},
-        out=REPORT,
-        required_resource_keys=set(RESOURCE_KEYS),
-        tags={"stage": declaration.stage},
-    )
-    def run_asset(context: dg.OpExecutionContext, report: dict[str, Any]) -> dict[str, Any]:
-        scope = Scope(
-            report["suite"], tuple(report["tasks"]), tuple(report["models"]),
-            tuple(report["stages"]),
-        )  # fmt: skip
-        asked = declaration in wanted_assets(scope, on_request=True)
-        if not asked or (declaration.on_request and declaration.name not in report["on_request"]):
-            return report
-        return _run_stale(context, declaration, scope, report)
-
-    return run_asset
+    return upkeep
 
 
 def _run_stale(
     context: dg.OpExecutionContext, declaration: Declaration, scope: Scope, report: dict[str, Any]
-) -> dict[str, Any]:
+) -> None:
+    """Run the stale partitions of one asset, and add what came of it to the report."""
+    # One for each asset: it keeps models in memory, and which model a path is.
     bench = workbench_of(context.resources)
-    catalog = bench.catalog()
+    catalog, force = bench.catalog(), context.op_config["force"]
     with bench.warehouse.session() as connection:
         ledger = read_ledger(connection)
+    keys = scoped_keys(declaration, scope, catalog)
     plan = plan_asset(
-        declaration, scoped_keys(declaration, scope, catalog),
-        SettingsContext({}, catalog, bench), ledger, force=report["force"],
-    )  # fmt: skip
-    log = progress_log(context)
+        declaration, keys, SettingsContext({}, catalog, bench.ports), ledger, force=force
+    )
     failed: dict[str, str] = {}
-    checks: list[str] = []
-    if plan.run:
-        head = f"== {declaration.stage} / {declaration.name}"
-        log(f"{head}: {len(plan.run)} to run, {len(plan.fresh)} fresh")
-        for done in run_partitions(
-            declaration, plan.run, catalog, bench,
-            run_id=context.run_id, force=report["force"], log=log,
-        ):  # fmt: skip
-            if done.status == "failed":
-                failed[done.key] = done.reason
-            elif done.status == "ok":
-                log_materialization(context.instance, context.log_event, declaration, done)
-        bench.warehouse.publish()
-        for evaluation in evaluate(declaration, bench.warehouse):
-            context.log_event(evaluation)  # type: ignore[arg-type]  # accepted, not yet typed
-            if not evaluation.passed:
-                checks.append(f"{declaration.name}.{evaluation.check_name}")
-    entry = {
+    report["assets"][declaration.name] = {
         "stage": declaration.stage, "run": plan.run, "fresh": plan.fresh,
         "blocked": plan.blocked, "reasons": plan.reasons, "failed": failed,
     }  # fmt: skip
-    return {
-        **report,
-        "assets": {**report["assets"], declaration.name: entry},
-        "failed_checks": [*report["failed_checks"], *checks],
-    }
-
-
-def _end_op() -> dg.OpDefinition:
-    @dg.op(name=END_OP, ins={"report": dg.In(dict)}, out=REPORT)
-    def conclude(context: dg.OpExecutionContext, report: dict[str, Any]) -> dict[str, Any]:
-        """Say what ran; the run fails here if a partition or a check did, after all others ran."""
-        problems = [*report["failed_checks"], *failures_in(report)]
-        for name, entry in report["assets"].items():
-            context.log.info(f"{name}: {len(entry['run'])} ran, {len(entry['fresh'])} fresh")
-        if problems:
-            raise dg.Failure(description="; ".join(problems[:5]), allow_retries=False)
-        return report
-
-    return conclude
+    if not plan.run:
+        return
+    log = progress_log(context)
+    head = f"== {declaration.stage} / {declaration.name}"
+    log(f"{head}: {len(plan.run)} to run, {len(plan.fresh)} fresh")
+    evaluations = []
+    for done in run_partitions(
+        declaration, plan.run, catalog, bench, run_id=context.run_id, force=force, log=log
+    ):
+        if done.status == "failed":
+            failed[done.key] = done.reason
+        if done.status != "fresh":
+            log_done(context.instance, context.log_event, declaration, done)
+        evaluations += evaluations_in(done)
+    bench.warehouse.publish()
+    for evaluation in evaluate(declaration, bench.warehouse):
+        context.log_event(evaluation)  # type: ignore[arg-type]  # accepted, not yet typed
+        evaluations.append(evaluation)
+    report["failed_checks"] += [
+        f"{e.asset_key.to_user_string()}.{e.check_name}" for e in evaluations if not e.passed
+    ]
 
 
 def failures_in(report: Mapping[str, Any]) -> list[str]:

@@ -12,7 +12,8 @@ from mteblite.suites.catalog import Catalog, Suite, TaskEntry
 from mteblite.suites.suite_model import SuiteModel
 
 if TYPE_CHECKING:
-    from mteblite_resources.workbench import Workbench
+    from mteblite_resources.declared_tables import DeclaredTables
+    from mteblite_resources.workbench import Ports
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class SettingsContext:
 
     key: Mapping[str, str]
     catalog: Catalog
-    bench: Workbench
+    ports: Ports
 
     @property
     def suite(self) -> Suite:
@@ -56,20 +57,25 @@ class Work(SettingsContext):
     Attributes:
         inputs: rows of every table of every declared dep, for the upstream partitions of this
             one; nothing else can be read, so that reads and lineage cannot disagree.
+        tables: the `self_written` tables of the asset and of its deps, in SQL.
         progress: call with a short text while working long.
     """
 
     inputs: Mapping[str, pd.DataFrame]
+    tables: DeclaredTables
     progress: Callable[[str], None]
 
     def rows(self, table: str) -> pd.DataFrame:
         """Return the rows of an upstream table.
 
         Raises:
-            KeyError: no declared dep writes that table.
+            UndeclaredTableError: no declared dep writes that table.
         """
         if table not in self.inputs:
-            raise KeyError(
-                f"{table} is not written by a declared dep; these are: {sorted(self.inputs)}"
+            from mteblite_resources.declared_tables import UndeclaredTableError
+
+            raise UndeclaredTableError(
+                f"asset {self.tables.asset} reads {table}, which no dep of it writes; it may read "
+                f"{sorted(self.inputs)}: name the asset that writes it in `deps`"
             )
         return self.inputs[table]

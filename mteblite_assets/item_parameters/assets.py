@@ -37,7 +37,7 @@ def evidence_of(work: Work, task: str) -> TaskEvidence:
         mine("outcomes.outcome_matrix"),
         mine("reference_scores.full_score_vectors"),
         work.rows("reference_scores.kept_models"),
-        work.bench.artifacts.load_array,
+        work.ports.artifacts.load_array,
     )
 
 
@@ -89,16 +89,13 @@ def item_parameters(work: Work) -> Produced:
     """
     fit = fit_items(evidence_of(work, work.key["task"]), work.suite.file.response_model)
     parameters = fit.item_parameters
-    return Produced(
-        {
-            "item_parameters.item_parameters": parameters,
-            "item_parameters.abilities": fit.abilities,
-        },
-        {
-            "response_model": parameters["response_model"].iloc[0],
-            "items": len(parameters),
-            "models": len(fit.models),
-            "negative_slopes": int((parameters["slope"] < 0).sum()),
-            "median_slope": round(float(parameters["slope"].median()), 4),
-        },
-    )
+    abilities = fit.abilities
+    tables = {"item_parameters.item_parameters": parameters, "item_parameters.abilities": abilities}
+    facts = {
+        "response_model": parameters["response_model"].iloc[0],
+        "items": len(parameters),
+        "models": len(abilities),
+        "negative_slopes": int((parameters["slope"] < 0).sum()),
+        "median_slope": round(float(parameters["slope"].median()), 4),
+    }
+    return Produced(tables, facts)

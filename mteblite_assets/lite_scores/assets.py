@@ -252,7 +252,7 @@ def _produced(
         **found.suite,
         "type_means": json.dumps(found.score.type_means, sort_keys=True),
         **counts,
-        "revision": work.bench.identify(work.model).revision,
+        "revision": work.ports.models.identify(work.model).revision,
     }
     scores = found.tasks.assign(task_type=found.tasks["task"].map(types))
     seen = [
@@ -287,11 +287,11 @@ def _observe(
     work: Work, row: dict[str, Any], task: FittedTask, counts: dict[str, int]
 ) -> np.ndarray:
     entry = work.suite.task(task.task)
-    pool = work.bench.artifacts.pool(pd.DataFrame([row]), str(row["pool_task"]))
+    pool = work.ports.artifacts.pool(pd.DataFrame([row]), str(row["pool_task"]))
     cut = restrict(pool, task.selection["item_id"].tolist())
-    encoder = work.bench.encoder(work.model, work.max_tokens, work.progress)
+    encoder = work.ports.models.encoder(work.model, work.max_tokens, work.progress)
     before = encoder.counts.encoded
-    vectors = work.bench.embed(cut, encoder, work.bench.describe(entry))
+    vectors = work.ports.models.embed(cut, encoder, work.ports.tasks.describe(entry))
     counts["n_texts"] += len(vectors)
     counts["n_encoded"] += encoder.counts.encoded - before
     return observe_selection(

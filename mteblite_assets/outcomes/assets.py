@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from mteblite.outcomes.matrix import matrix_rows
+from mteblite.outcomes.pool_score import PoolScore
 from mteblite.task_types.scoring import score_pool
+from mteblite_assets.embeddings.assets import pool_and_encoder
 from mteblite_assets.graph.declaration import Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import Work
@@ -32,36 +35,36 @@ def item_outcomes(work: Work) -> Produced:
     metric libraries; the pool score is the task's main metric over the whole pool.
     """
     started = time.perf_counter()
-    pool = work.bench.artifacts.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
-    encoder = work.bench.encoder(work.model, work.max_tokens, work.progress)
-    vectors = work.bench.embed(pool, encoder, work.bench.describe(work.entry))
+    pool, encoder = pool_and_encoder(work)
+    vectors = work.ports.models.embed(pool, encoder, work.ports.tasks.describe(work.entry))
     # Threads cost more than they save on matrices of this size.
     with threadpool_limits(limits=1):
         scored = score_pool(pool, vectors, similarity=encoder.similarity_name)
-    saved = (
-        "" if scored.observations is None else work.bench.artifacts.save_array(scored.observations)
-    )
+    observed = scored.observations
+    saved = "" if observed is None else work.ports.artifacts.save_array(observed)
+    score = _score(scored, saved).assign(seconds=time.perf_counter() - started)
     outcomes = pd.DataFrame({"item_id": pool.items["item_id"], "outcome": scored.outcomes})
-    score = {
+    tables = {"outcomes.shared_item_outcomes": outcomes, "outcomes.shared_pool_scores": score}
+    return Produced(tables, _shown(scored))
+
+
+def _score(scored: PoolScore, observations: str) -> pd.DataFrame:
+    row = {
         "pool_score": scored.pool_score,
-        "n_items": len(outcomes),
+        "n_items": len(scored.outcomes),
         "metrics": json.dumps(scored.metrics, sort_keys=True),
-        "observations": saved,
-        "seconds": time.perf_counter() - started,
+        "observations": observations,
     }
-    facts = {
+    return pd.DataFrame([row])
+
+
+def _shown(scored: PoolScore) -> dict[str, Any]:
+    return {
         "pool_score": round(scored.pool_score, 5),
-        "items": len(outcomes),
+        "items": len(scored.outcomes),
         "mean_outcome": round(float(np.nanmean(scored.outcomes)), 5),
         "undefined": int(np.isnan(scored.outcomes).sum()),
     }
-    return Produced(
-        {
-            "outcomes.shared_item_outcomes": outcomes,
-            "outcomes.shared_pool_scores": pd.DataFrame([score]),
-        },
-        facts,
-    )
 
 
 @stage_asset(
@@ -79,12 +82,10 @@ def outcome_matrix(work: Work) -> Produced:
         work.rows("outcomes.shared_item_outcomes"), work.rows("outcomes.shared_pool_scores")
     )
     values = np.array(rows["outcomes"].tolist())
-    return Produced(
-        {"outcomes.outcome_matrix": rows},
-        {
-            "models": len(rows),
-            "items": values.shape[1],
-            "mean": round(float(np.nanmean(values)), 4),
-            "sd_between_models": round(float(np.nanstd(np.nanmean(values, axis=1))), 4),
-        },
-    )
+    facts = {
+        "models": len(rows),
+        "items": values.shape[1],
+        "mean": round(float(np.nanmean(values)), 4),
+        "sd_between_models": round(float(np.nanstd(np.nanmean(values, axis=1))), 4),
+    }
+    return Produced({"outcomes.outcome_matrix": rows}, facts)

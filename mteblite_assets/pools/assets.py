@@ -10,6 +10,7 @@ import pandas as pd
 
 from mteblite.pools.costs import item_tokens
 from mteblite.pools.costs import pool_costs as count_costs
+from mteblite.pools.pool import Pool
 from mteblite.task_types.drawing import draw_pool
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
@@ -55,37 +56,41 @@ def pool_items(work: Work) -> Produced:
     """
     started = time.perf_counter()
     work.progress("loading data")
-    data = work.bench.tasks.load(work.bench.describe(work.entry))
+    data = work.ports.tasks.source.load(work.ports.tasks.describe(work.entry))
     settings = work.catalog.suite(work.entry.suite).pool_settings(work.entry)
     work.progress("drawing the pool")
     pool = draw_pool(data, settings)
-    pool_hash = work.bench.artifacts.save_pool(work.key["pool_task"], pool)
-    stats = {
+    pool_hash = work.ports.artifacts.save_pool(work.key["pool_task"], pool)
+    tables = {
+        "pools.shared_pool_items": pool.items,
+        "pools.shared_pool_stats": _stats(work, pool, pool_hash, time.perf_counter() - started),
+    }
+    return Produced(tables, _shown(pool, pool_hash), version=pool_hash)
+
+
+def _stats(work: Work, pool: Pool, pool_hash: str, seconds: float) -> pd.DataFrame:
+    row = {
         "task": work.entry.task,
         "n_items": len(pool.items),
         "n_texts": len(pool.texts),
         "n_available": pool.meta["n_available"],
         "n_dropped_relevant": pool.meta.get("n_dropped_relevant", 0),
-        "seconds": time.perf_counter() - started,
+        "seconds": seconds,
         "pool_hash": pool_hash,
     }
+    return pd.DataFrame([row])
+
+
+def _shown(pool: Pool, pool_hash: str) -> dict[str, Any]:
     strata = pool.items["stratum"].astype(str).value_counts().head(10)
-    facts = {
-        "items": stats["n_items"],
-        "of": stats["n_available"],
-        "texts": stats["n_texts"],
+    return {
+        "items": len(pool.items),
+        "of": pool.meta["n_available"],
+        "texts": len(pool.texts),
         "pool_hash": pool_hash,
         "strata": ", ".join(f"{s or '-'} {n}" for s, n in strata.items()),
         **{name: pool.meta[name] for name in LOSSES if pool.meta.get(name)},
     }
-    return Produced(
-        {
-            "pools.shared_pool_items": pool.items,
-            "pools.shared_pool_stats": pd.DataFrame([stats]),
-        },
-        facts,
-        version=pool_hash,
-    )
 
 
 @stage_asset(
@@ -100,7 +105,7 @@ def pool_costs(work: Work) -> Produced:
 
     What a budget of tokens is shared out by, and what selections of other sizes are compared at.
     """
-    pool = work.bench.artifacts.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
+    pool = work.ports.artifacts.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
     row = asdict(count_costs(pool, work.max_tokens))
     facts = {name: round(float(value), 1) for name, value in row.items()}
     return Produced(

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 
 from mteblite.reference_scores.pruning import prune_families
 from mteblite.reference_scores.public_models import COLUMNS as SCORE_COLUMNS
+from mteblite.suites.catalog import TaskEntry
 from mteblite.suites.task_types import task_types
 from mteblite_assets.embeddings.assets import model_settings
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
+from mteblite_resources.official_results import official_scores
 from mteblite_resources.results_source import QuarantinedScore
 
 FULL_SCORE_COLUMNS = ["main_score", "source", "revision", "mteb_version", "seconds"]
 
 
 def _source_settings(context: SettingsContext) -> Any:
-    return context.bench.score_sources.official.state(), context.bench.mteb_version
+    return context.ports.full_scores.sources.official.state(), context.ports.tasks.mteb_version
 
 
 @stage_asset(
     grain=Grain.SOURCE,
     tables=["reference_scores.result_sources"],
+    self_written=[
+        "reference_scores.ingested_files",
+        "reference_scores.ingested_cells",
+        "reference_scores.quarantine",
+        "reference_scores.quarantine_rules",
+    ],
     code_version="2",
     settings=_source_settings,
     kinds=("duckdb", "json", "parquet"),
@@ -51,7 +61,7 @@ def official_results(work: Work) -> Produced:
     `ingested_cells` and `quarantine`; of a folder only new and changed files are opened. Which of
     several files of a (model, task) counts is the leaderboard's rule.
     """
-    row = work.bench.score_sources.official.ingest(work.progress)
+    row = work.ports.full_scores.sources.official.ingest(work.tables, work.progress)
     facts = {str(name): str(value) for name, value in row.iloc[0].items() if name != "content"}
     version = f"{row['kind'].iloc[0]} {row['content'].iloc[0]}"
     return Produced({"reference_scores.result_sources": row}, facts, version=version)
@@ -89,7 +99,7 @@ def public_scores(work: Work) -> Produced:
     """
     rows = pd.DataFrame(columns=SCORE_COLUMNS)
     if _uses_official(work):
-        rows = work.bench.score_sources.official.scores([work.bench.describe(work.entry)])
+        rows = official_scores(work.tables, [work.ports.tasks.describe(work.entry)])
     rows = rows.drop(columns="task")
     refused = rows[rows["refused"] != ""]
     facts: dict[str, Any] = {"models": len(rows) - len(refused), "refused": len(refused)}
@@ -100,7 +110,8 @@ def public_scores(work: Work) -> Produced:
 
 def _settings(context: SettingsContext) -> Any:
     order = _order(context)
-    evidence = context.bench.score_sources.evidence(context.model.name, context.entry.task, order)
+    sources = context.ports.full_scores.sources
+    evidence = sources.evidence(context.model.name, context.entry.task, order)
     return model_settings(context), order, evidence
 
 
@@ -127,38 +138,29 @@ def full_scores(work: Work) -> Produced:
     vectors, keeps its result file and reads it back. A model without a score has no row, and
     does not enter the task; likewise one whose official score is in quarantine.
     """
+    started, order = time.perf_counter(), list(_order(work))
+    row, refused = _full_score(work, work.entry, order, work.rows("reference_scores.public_scores"))
+    facts: dict[str, Any] = {"score": "none in " + ", ".join(order)}
+    if row:
+        row["seconds"] = time.perf_counter() - started
+        facts = {"main_score": round(row["main_score"], 5), "source": row["source"]}
+    elif refused:
+        facts = {"score": "none", "refused": refused}
+    rows = pd.DataFrame([row] if row else [], columns=FULL_SCORE_COLUMNS)
+    return Produced({"reference_scores.shared_full_scores": rows}, facts)
+
+
+def _full_score(
+    work: Work, entry: TaskEntry, order: list[str], public: pd.DataFrame
+) -> tuple[dict[str, Any], str]:
+    """A model's full score as a row, empty where no source has one; and why it is refused."""
     try:
-        return _full_score(work, list(_order(work)))
+        found = work.ports.full_scores.full_score(
+            entry, work.model, work.max_tokens, order, public, work.progress
+        )
     except QuarantinedScore as error:
-        rows = pd.DataFrame(columns=FULL_SCORE_COLUMNS)
-        return Produced(
-            {"reference_scores.shared_full_scores": rows}, {"score": "none", "refused": str(error)}
-        )
-
-
-def _full_score(work: Work, order: list[str]) -> Produced:
-    started = time.perf_counter()
-    public = work.rows("reference_scores.public_scores")
-    found = work.bench.full_score(
-        work.entry, work.model, work.max_tokens, order, work.progress, public
-    )
-    if found is None:
-        rows = pd.DataFrame(columns=FULL_SCORE_COLUMNS)
-        return Produced(
-            {"reference_scores.shared_full_scores": rows},
-            {"score": "none in " + ", ".join(order)},
-        )
-    row = {
-        "main_score": found.main_score,
-        "source": found.source,
-        "revision": found.revision,
-        "mteb_version": found.mteb_version,
-        "seconds": time.perf_counter() - started,
-    }
-    return Produced(
-        {"reference_scores.shared_full_scores": pd.DataFrame([row])},
-        {"main_score": round(found.main_score, 5), "source": found.source},
-    )
+        return {}, str(error)
+    return ({} if found is None else asdict(found)), ""
 
 
 @stage_asset(
@@ -208,23 +210,26 @@ def kept_models(work: Work) -> Produced:
     types = task_types(work.rows("suites.suite_tasks"))
     rows = prune_families(scores[["model", "task", "main_score"]], families, task_types=types)
     kept = rows[rows["kept"]]
-    return Produced(
-        {"reference_scores.kept_models": rows},
-        {
-            "kept": len(kept),
-            "of": len(rows),
-            "families": kept["family"].nunique(),
-            "models": ", ".join(kept["model"]),
-        },
-    )
+    facts: dict[str, Any] = {"kept": len(kept), "of": len(rows)}
+    facts |= {"families": kept["family"].nunique(), "models": ", ".join(kept["model"])}
+    return Produced({"reference_scores.kept_models": rows}, facts)
+
+
+def _suite_order(context: SettingsContext) -> Sequence[str]:
+    return context.suite.file.reference_scores
+
+
+def _suite_uses_official(context: SettingsContext) -> bool:
+    return "official" in _suite_order(context)
 
 
 @stage_asset(
     grain=Grain.SUITE_CANDIDATE,
     deps=["suite_tasks"],
+    optional={"public_scores": _suite_uses_official},
     tables=["reference_scores.candidate_full_scores"],
     code_version="1",
-    settings=lambda context: context.bench.identify(context.model).fingerprint,
+    settings=lambda context: context.ports.models.identify(context.model).fingerprint,
     on_request=True,
     kinds=("duckdb", "huggingface"),
 )
@@ -233,26 +238,15 @@ def candidate_full_scores(work: Work) -> Produced:
 
     A candidate needs no full run; this one shows how near its prediction was.
     """
-    rows = []
-    refused: dict[str, str] = {}
+    rows, refused = [], {}
+    public, order = work.rows("reference_scores.public_scores"), list(_suite_order(work))
     for entry in work.suite.tasks:
-        order = list(work.suite.file.reference_scores)
-        try:
-            found = work.bench.full_score(entry, work.model, work.max_tokens, order, work.progress)
-        except QuarantinedScore as error:
-            refused[entry.task] = str(error)
-            continue
-        if found is not None:
-            rows.append(
-                {
-                    "task": entry.task,
-                    "main_score": found.main_score,
-                    "source": found.source,
-                    "revision": found.revision,
-                    "mteb_version": found.mteb_version,
-                }
-            )
+        mine = public[public["pool_task"] == entry.pool_task] if len(public) else public
+        row, reason = _full_score(work, entry, order, mine)
+        if row:
+            rows.append({"task": entry.task, **row})
+        elif reason:
+            refused[entry.task] = reason
     table = pd.DataFrame(rows, columns=["task", *FULL_SCORE_COLUMNS[:-1]])
-    return Produced(
-        {"reference_scores.candidate_full_scores": table}, {"tasks": len(table), **refused}
-    )
+    facts = {"tasks": len(table), **refused}
+    return Produced({"reference_scores.candidate_full_scores": table}, facts)

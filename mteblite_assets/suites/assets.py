@@ -9,6 +9,7 @@ import pandas as pd
 
 from mteblite.suites.catalog import Suite, TaskEntry
 from mteblite.suites.resolution import description_to_json
+from mteblite.suites.suite_model import SuiteModel
 from mteblite.task_types.registry import TYPE_FACTS, task_kind, type_facts, type_names
 from mteblite_assets.graph.content import content_version
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
@@ -21,13 +22,20 @@ NOT_IN_ROWS = {
 }  # fmt: skip
 """Keys of a suite file that other stages alone read, and have among their settings."""
 
+NOT_CONTENT = ["k", "selection", "estimator", "dataset_revision", "mteb_version"]
+"""Columns of `suite_tasks` that are no reason to make again what depends on the task list.
+
+Methods are settings of the stages that use them. New data of one task change `resolved_tasks` of
+that task alone. Another version of mteb that gives the same answer changes nothing.
+"""
+
 
 def _suite_settings(context: SettingsContext) -> Any:
     file = context.suite.file
     revisions = [e.description.dataset_revision for e in context.suite.tasks if e.description]
     asked = file.model_dump(exclude=NOT_IN_ROWS)
     left_out = [x.task for x in context.suite.left_out]
-    return asked, revisions, left_out, context.bench.mteb_version
+    return asked, revisions, left_out, context.ports.tasks.mteb_version
 
 
 @stage_asset(
@@ -66,30 +74,28 @@ def suite_tasks(work: Work) -> Produced:
     stands in `suites.mteb_differences`, what of a benchmark cannot take part, and why, in
     `suites.left_out_tasks`.
     """
-    suite = work.bench.resolve(work.suite)
+    suite = work.ports.tasks.resolve(work.suite)
     rows = pd.DataFrame([_task_row(suite, entry) for entry in suite.tasks])
-    types = rows["task_type"].value_counts()
-    # New data of one task are that task's affair (`resolved_tasks`), not all tasks' of the suite;
-    # a method is the affair of the stages that use it, which have it among their settings. Nor
-    # does the version of the mteb that was asked count, where it gave the same answer.
-    methods = ["k", "selection", "estimator"]
-    content = rows.drop(columns=["dataset_revision", "mteb_version", *methods, *TYPE_FACTS])
-    differing = _differences(work, suite)
-    return Produced(
-        {
-            "suites.suite_tasks": rows,
-            "suites.left_out_tasks": pd.DataFrame([asdict(x) for x in suite.left_out]),
-            "suites.mteb_differences": differing,
-            "suites.suite_facts": _facts(suite),
-        },
-        {
-            "tasks": len(rows),
-            "types": ", ".join(f"{t} {n}" for t, n in types.items()),
-            "left_out": ", ".join(x.task for x in suite.left_out) or "none",
-            "differences": len(differing),
-        },
-        version=content_version({"suites.suite_tasks": content}),
-    )
+    tables = {
+        "suites.suite_tasks": rows,
+        "suites.left_out_tasks": pd.DataFrame([asdict(x) for x in suite.left_out]),
+        "suites.mteb_differences": _differences(work, suite),
+        "suites.suite_facts": _facts(suite),
+    }
+    content = rows.drop(columns=[*NOT_CONTENT, *TYPE_FACTS])
+    version = content_version({"suites.suite_tasks": content})
+    return Produced(tables, _shown(tables), version=version)
+
+
+def _shown(tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
+    left_out = tables["suites.left_out_tasks"]
+    types = tables["suites.suite_tasks"]["task_type"].value_counts()
+    return {
+        "tasks": len(tables["suites.suite_tasks"]),
+        "types": ", ".join(f"{t} {n}" for t, n in types.items()),
+        "left_out": ", ".join(left_out["task"]) if len(left_out) else "none",
+        "differences": len(tables["suites.mteb_differences"]),
+    }
 
 
 def _task_row(suite: Suite, entry: TaskEntry) -> dict[str, Any]:
@@ -119,8 +125,8 @@ def _task_row(suite: Suite, entry: TaskEntry) -> dict[str, Any]:
 
 
 def _differences(work: Work, suite: Suite) -> pd.DataFrame:
-    rows = pd.DataFrame([asdict(d) for d in work.bench.mteb_differences(suite)])
-    return rows.assign(mteb_version=work.bench.mteb_version) if len(rows) else rows
+    rows = pd.DataFrame([asdict(d) for d in work.ports.tasks.mteb_differences(suite)])
+    return rows.assign(mteb_version=work.ports.tasks.mteb_version) if len(rows) else rows
 
 
 def _facts(suite: Suite) -> pd.DataFrame:
@@ -166,6 +172,41 @@ def roster(work: Work) -> Produced:
     return Produced({"suites.roster": rows}, facts)
 
 
+MODEL_COLUMNS = ["model", "family", "role", "source", "provenance"]
+
+
+def _registered(context: SettingsContext) -> Any:
+    return [
+        (m.name, m.family, m.role, _source_of(m), m.provenance)
+        for m in sorted(context.suite.models, key=lambda m: m.name)
+    ]
+
+
+def _source_of(model: SuiteModel) -> str:
+    if not model.has_weights:
+        return "absent"
+    if model.name.startswith("package:"):
+        return "package"
+    return "local" if model.path else "hub"
+
+
+@stage_asset(
+    grain=Grain.SUITE,
+    tables=["suites.registered_models"],
+    code_version="1",
+    settings=_registered,
+    kinds=("duckdb", "yaml"),
+)
+def registered_models(work: Work) -> Produced:
+    """One row per (suite, model): who is registered now, references and candidates.
+
+    What views and reports show of a suite is of these models alone.
+    """
+    rows = pd.DataFrame(_registered(work), columns=MODEL_COLUMNS)
+    roles = {str(role): int(n) for role, n in rows["role"].value_counts().items()}
+    return Produced({"suites.registered_models": rows}, roles)
+
+
 def _description(context: SettingsContext) -> Any:
     description = context.entry.description
     return None if description is None else description_to_json(description)
@@ -184,7 +225,7 @@ def resolved_tasks(work: Work) -> Produced:
     Stands between suites and pools so that a changed K, selection or estimator ends here: the
     row, and so its data version, stays what it was.
     """
-    row = description_to_json(work.bench.describe(work.entry))
+    row = description_to_json(work.ports.tasks.describe(work.entry))
     kept = {k: v for k, v in row.items() if k not in ("path", "metrics")}
     kept = {k: list(v) if isinstance(v, tuple) else v for k, v in kept.items()}
     return Produced(

@@ -42,7 +42,7 @@ def official_settings(
     if not learns(context):
         return ()
     members = [(m.name, m.family) for m in context.suite.models if m.role == "reference"]
-    return RELATIVES, context.bench.mteb_version, sorted(members)
+    return RELATIVES, context.ports.tasks.mteb_version, sorted(members)
 
 
 def official_scores(work: Work) -> pd.DataFrame | None:
@@ -58,7 +58,7 @@ def official_scores(work: Work) -> pd.DataFrame | None:
     """
     if not learns_from_official(work):
         return None
-    sources = work.bench.score_sources
+    sources = work.ports.full_scores.sources
     listed = [m for m in work.suite.models if m.role == "reference"]
     names = {m.name: sources.public_name(m.name) for m in listed}
     # A checkpoint's own family goes before that of its variants.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import subprocess
@@ -15,8 +16,9 @@ import pytest
 from support import tiny_suite
 
 from mteblite.task_types.registry import type_facts
-from mteblite_assets.reports import PROJECT, dbt_environment, dbt_executable
+from mteblite_assets.cli.session import QUIET, Session
 from mteblite_resources.home import Home
+from mteblite_resources.reports import PROJECT, dbt_environment, dbt_executable
 from mteblite_resources.warehouse import Warehouse
 
 VARIANT = "anchor/mean/anchorset"
@@ -130,7 +132,7 @@ def build(home: Home) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [dbt_executable(), "build", "--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT),
          "--target-path", str(home.dbt)],
-        env={**os.environ, **dbt_environment(home)},
+        env={**os.environ, **dbt_environment(home.writer, home.dbt)},
         capture_output=True, text=True, check=False, timeout=240,
     )  # fmt: skip
 
@@ -325,3 +327,56 @@ def test_report_command(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "80.00" in out or "70.00" in out  # points, not fractions
     assert str(home.snapshot) in out
     assert "Validation" in out
+
+
+def reports_run(home: Home, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A run of the models as the UI starts it."""
+    tiny_suite.use_home(monkeypatch, home.root)
+    session = Session()
+    graph = session.definitions.resolve_asset_graph()
+    keys = [k for k in graph.materializable_asset_keys if graph.get(k).group_name == "dbt_reports"]
+    return session.definitions.resolve_implicit_global_asset_job_def().execute_in_process(
+        run_config=QUIET,
+        instance=session.instance,
+        asset_selection=sorted(keys),
+        raise_on_error=False,
+    )
+
+
+def test_dagster_learns_of_every_model_and_test(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = reports_run(home, monkeypatch)
+    assert result.success
+    made = {
+        e.asset_key.to_user_string()
+        for e in result.all_events
+        if e.event_type_value == "ASSET_MATERIALIZATION"
+    }
+    assert {"lite_leaderboard", "validation_summary", "stg_suite_models"} <= made
+    checks = result.get_asset_check_evaluations()
+    assert len(checks) > 10
+    assert all(check.passed for check in checks)
+
+
+def test_a_data_test_that_fails_is_told_and_the_reports_are_built_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home(tmp_path / "home").prepare()
+    fill(home, ["one"])
+    with Warehouse(home.writer, home.snapshot).session() as connection:
+        connection.execute(next(iter(STAGING_BREAKS)))
+    (home.suites / "one.yaml").write_text(
+        "{name: one, tasks: [LeeDocSTS], models: [{name: c1, family: new, path: x}]}"
+    )
+    tiny_suite.use_home(monkeypatch, home.root)
+    code, out, _ = tiny_suite.command("report", "--suite", "one", "--json")
+    assert code == 1
+    report = json.loads(out)
+    assert report["failed_checks"] == [
+        "stg_task_scores.unique_key_stg_task_scores_suite__task__model"
+    ]
+    assert "unique_key_stg_task_scores" in report["assets"]["dbt_reports"]["failed"]["all"]
+    plan = tiny_suite.run_json("plan", "--suite", "one", "--stage", "dbt_reports")
+    assert plan["assets"]["dbt_reports"]["run"] == ["all"]
+    assert not reports_run(home, monkeypatch).success

@@ -11,13 +11,11 @@ import pytest
 from support.official_world import MODEL, REVISION, Official, new_result, put, subsets
 
 from mteblite.lite_scores.aggregation import aggregate
-from mteblite.reference_scores.public_models import usable
+from mteblite.reference_scores.public_models import joint_scores, usable
 from mteblite.reference_scores.registry_facts import RegistryFacts
 from mteblite.suites.task_description import TaskDescription
 from mteblite_resources import official_folder
-from mteblite_resources.home import Home
 from mteblite_resources.results_source import official_lookup
-from mteblite_resources.score_sources import ScoreSources
 
 
 @pytest.fixture
@@ -205,7 +203,7 @@ def sql_leaderboard(shared: Path) -> pd.DataFrame:
 def test_derived_scores_are_the_leaderboard_for_every_complete_model(
     public: Official, shared: Path, descriptions: list[TaskDescription]
 ) -> None:
-    scores = public.results.scores(descriptions)
+    scores = public.scores(descriptions)
     types = {d.task: d.task_type for d in descriptions}
     sound = scores[scores["registered"] & scores["main_score"].notna()]
     sound = sound[~sound["repaired"].str.contains("main score")]
@@ -228,7 +226,7 @@ def test_derived_scores_are_the_leaderboard_for_every_complete_model(
 def test_refused_scores_are_no_reference_scores(
     public: Official, descriptions: list[TaskDescription]
 ) -> None:
-    scores = public.results.scores(descriptions)
+    scores = public.scores(descriptions)
     lookup = official_lookup(scores, public.results.model_name)
     by_task = {d.task: d for d in descriptions}
     good = lookup("BAAI/bge-large-en-v1.5", by_task["STS17"])
@@ -255,7 +253,7 @@ def test_a_file_without_the_needed_subset_is_no_score(
         "de",
         "th",
     }
-    scores = public.results.scores(descriptions)
+    scores = public.scores(descriptions)
     scores = scores[scores["model"] == "sentence-transformers/all-mpnet-base-v2"]
     assert len(scores) == 39
     assert "MTOPDomainClassification" not in set(scores["task"])
@@ -264,26 +262,18 @@ def test_a_file_without_the_needed_subset_is_no_score(
 def test_former_metrics_complete_more_cells_and_say_so(
     public: Official, descriptions: list[TaskDescription]
 ) -> None:
-    scores = public.results.scores(descriptions)
+    scores = public.scores(descriptions)
     repaired = scores[scores["repaired"].str.contains("taken from its former name")]
     assert set(repaired["task"]) == {"AskUbuntuDupQuestions", "MindSmallReranking"}
     assert repaired["main_score"].between(0.2, 0.7).all()
 
 
 def test_public_scores_feed_the_joint_layer(
-    public: Official,
-    shared: Path,
-    registry: Path,
-    descriptions: list[TaskDescription],
-    tmp_path: Path,
+    public: Official, descriptions: list[TaskDescription]
 ) -> None:
-    home = Home(tmp_path)
-    (home.cache).mkdir(parents=True)
-    for path in registry.iterdir():
-        (home.cache / path.name).write_bytes(path.read_bytes())
-    sources = ScoreSources(home, public.warehouse, shared / "scores")
     families = {"intfloat/e5-base-v2": "e5", "intfloat/e5-large-v2": "e5"}
-    rows = sources.public_scores(descriptions, families)
+    scores = public.scores(descriptions)
+    rows = joint_scores(scores, public.results.facts.model_parents, families)
     assert list(rows.columns) == ["model", "family", "task", "main_score"]
     assert not rows.duplicated(["model", "task"]).any()
     assert rows["main_score"].between(-1, 1).all()
@@ -293,4 +283,4 @@ def test_public_scores_feed_the_joint_layer(
     table = rows.pivot(index="model", columns="task", values="main_score")
     assert table.shape == (len(by_model), 41)
     assert table.notna().all(axis=1).sum() > 150
-    assert len(rows) < len(usable(public.results.scores(descriptions)))  # outliers are left out
+    assert len(rows) < len(usable(scores))  # outliers are left out

@@ -22,7 +22,6 @@ from mteblite_resources.results_source import (
     result_path,
 )
 from mteblite_resources.score_sources import ScoreSources
-from mteblite_resources.warehouse import Warehouse
 
 TASK = TaskDescription("T", "STS", "cosine_spearman", ("test",), ("en", "ar"))
 
@@ -177,11 +176,11 @@ def test_a_checkout_is_a_local_folder_too(tmp_path: Path) -> None:
 def test_of_own_data_and_sample_tasks_a_run_of_ones_own_is_the_last_source(tmp_path: Path) -> None:
     """Nobody else has scores of them, so `official` alone, or unset, must not end the suite."""
     home = Home(tmp_path)
-    unset = ScoreSources(home, Warehouse(home.writer, home.snapshot), None)
+    unset = ScoreSources(home, None)
     assert unset.usable(["official"], of_mteb=False) == ["run"]
     with pytest.raises(ValueError, match="MTEBLITE_OFFICIAL_SCORES"):
         unset.usable(["official"])
-    located = ScoreSources(home, unset.warehouse, tmp_path)
+    located = ScoreSources(home, tmp_path)
     assert located.usable(["official"], of_mteb=False) == ["official", "run"]
     assert located.usable(["official"]) == ["official"]
     for order in (["run", "official"], ["local", "official", "run"]):

@@ -8,7 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from mteblite_resources.official_results import OfficialResults
+from mteblite.suites.task_description import TaskDescription
+from mteblite_assets.reference_scores.assets import official_results
+from mteblite_resources.declared_tables import DeclaredTables
+from mteblite_resources.official_results import OfficialResults, official_scores
 from mteblite_resources.result_folder import folder_name
 from mteblite_resources.warehouse import Warehouse
 
@@ -58,11 +61,17 @@ class Official:
     def __init__(self, location: Path, home: Path, cache: Path) -> None:
         home.mkdir(parents=True, exist_ok=True)
         self.warehouse = Warehouse(home / "writer.duckdb", home / "mteblite.duckdb")
-        self.results = OfficialResults(location, self.warehouse, cache)
+        self.results = OfficialResults(location, cache)
+        written = official_results.self_written
+        self.tables = DeclaredTables("official_results", (), written, self.warehouse)
 
     def ingest(self) -> pd.Series:
         """Read what is new; return the row of `result_sources`."""
-        return self.results.ingest().iloc[0]
+        return self.results.ingest(self.tables).iloc[0]
+
+    def scores(self, descriptions: list[TaskDescription]) -> pd.DataFrame:
+        """Full scores of all public models."""
+        return official_scores(self.tables, descriptions)
 
     def table(self, name: str) -> pd.DataFrame:
         """Rows of a table of the stage."""

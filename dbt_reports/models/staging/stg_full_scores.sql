@@ -1,3 +1,7 @@
+-- What the view is made of:
+-- depends_on: {{ source('suites', 'suite_tasks') }}
+-- depends_on: {{ source('suites', 'registered_models') }}
+-- depends_on: {{ source('reference_scores', 'candidate_full_scores') }}
 select
     suite,
     task,

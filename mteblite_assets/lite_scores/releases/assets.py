@@ -23,6 +23,7 @@ from mteblite_assets.lite_scores.assets import lite_suite
     tables=["lite_scores.releases"],
     code_version="1",
     on_request=True,
+    keeps_rows=True,
     kinds=("duckdb", "parquet"),
 )
 def releases(work: Work) -> Produced:
@@ -35,7 +36,7 @@ def releases(work: Work) -> Produced:
     created_from = content_version(
         {name: work.rows(name).drop(columns="suite") for name in lite_suite.tables}
     )
-    release = work.bench.releases.make(work.suite, created_from, work.inputs)
-    rows = work.bench.releases.keep(release)
+    release = work.ports.releases.make(work.suite, created_from, work.inputs)
+    rows = work.ports.releases.keep(release, work.rows("lite_scores.releases"))
     facts = {"version": release.version, "tasks": len(release.tasks), "items": release.n_items}
     return Produced({"lite_scores.releases": rows}, facts, version=release.content_hash)

@@ -59,11 +59,14 @@ def teaching_rows(home: Path) -> pd.DataFrame:
     from mteblite_assets.cli.session import Session
     from mteblite_assets.graph.work import Work
     from mteblite_assets.validation.official_scores import official_scores
+    from mteblite_resources.declared_tables import DeclaredTables
 
     session = Session()
     names = ("suites.suite_tasks", "reference_scores.public_scores")
     inputs = {name: table(home, name) for name in names}
-    rows = official_scores(Work({"suite": SUITE}, session.catalog, session.bench, inputs, print))
+    tables = DeclaredTables("lomo_predictions", (), (), session.bench.warehouse)
+    work = Work({"suite": SUITE}, session.catalog, session.bench.ports, inputs, tables, print)
+    rows = official_scores(work)
     assert rows is not None
     return rows
 
@@ -121,12 +124,12 @@ def test_presets_with_a_joint_variant_learn_and_the_release_of_another_does_not(
     home, upkeep, mirror
 ):
     from mteblite_assets.cli.session import Session
-    from mteblite_assets.graph.declaration import declarations
+    from mteblite_assets.flow import declarations
     from mteblite_assets.graph.work import SettingsContext
 
     change(home, reference_scores=["official", "run"], preset="best")
     session = Session()
-    context = SettingsContext({"suite": SUITE}, session.catalog, session.bench)
+    context = SettingsContext({"suite": SUITE}, session.catalog, session.bench.ports)
     stages = declarations()
     assert stages["lomo_predictions"].reads("public_scores", context)
     assert not stages["lite_suite"].reads("public_scores", context)

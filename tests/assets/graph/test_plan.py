@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from support import tiny_suite
 
+from mteblite_assets.graph.keys import Scope
 from mteblite_assets.graph.plan import (
     Requirement,
-    Scope,
     combined_version,
     plan_asset,
     scoped_keys,
@@ -49,20 +49,20 @@ def context(home):
     from mteblite_assets.cli.session import Session
 
     session = Session()
-    _ = session.definitions  # declares the assets
-    return SettingsContext({}, session.catalog, session.bench)
+    return SettingsContext({}, session.catalog, session.bench.ports)
 
 
 def _declared(name):
-    from mteblite_assets.graph.declaration import declarations
+    from mteblite_assets.flow import declarations
 
     return declarations()[name]
 
 
 def _ledger(context):
+    from mteblite_assets.cli.session import Session
     from mteblite_resources.warehouse import read_ledger
 
-    with context.bench.warehouse.session() as connection:
+    with Session().bench.warehouse.session() as connection:
         return read_ledger(connection)
 
 
@@ -109,7 +109,7 @@ def test_gathering_goes_on_without_a_failed_member(context):
 def test_scope_of_stages_keeps_flow_order(context):
     names = [d.name for d in wanted_assets(Scope("tiny", stages=("outcomes", "pools")))]
     assert names == ["pool_items", "pool_costs", "item_outcomes", "outcome_matrix"]
-    everything = [d.name for d in wanted_assets(Scope("tiny"), on_request=True)]
+    everything = [d.name for d in wanted_assets(Scope("tiny"), ["candidate_full_scores"])]
     assert "candidate_full_scores" in everything
     assert "candidate_full_scores" not in [d.name for d in wanted_assets(Scope("tiny"))]
 

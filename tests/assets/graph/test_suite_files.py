@@ -51,7 +51,7 @@ def test_a_changed_method_is_asked_for_in_the_stages_that_use_it(home, keys, sta
     )
     found = sensor.evaluate_tick(context)
     asked = [r for r in found.run_requests or [] if r.job_name == "materialize"]
-    scopes = [r.run_config["ops"]["scope"]["config"] for r in asked]
+    scopes = [r.run_config["ops"]["upkeep"]["config"] for r in asked]
     assert [s["suite"] for s in scopes] == [tiny_suite.SUITE] * bool(stages)
     assert [list(s["stages"]) for s in scopes] == [stages] * bool(stages)
 
@@ -83,7 +83,7 @@ def test_runs_of_killed_commands_are_marked_failed(home, tag):
     run = session.instance.create_run_for_job(
         session.definitions.resolve_job_def("materialize"),
         tags={"mteblite/process": process},
-        run_config={"ops": {"scope": {"config": {"suite": tiny_suite.SUITE}}}},
+        run_config={"ops": {"upkeep": {"config": {"suite": tiny_suite.SUITE}}}},
     )
     session.instance.report_dagster_event(
         dg.DagsterEvent("PIPELINE_START", "materialize"), run_id=run.run_id

@@ -51,7 +51,8 @@ def test_first_run_makes_every_partition_once(world):
         "full_score_vectors", "item_parameters", "selected_items", "calibrations",
     )  # fmt: skip
     per_suite = (
-        "suite_tasks", "roster", "kept_models", "allocations", "lomo_predictions",
+        "suite_tasks", "roster", "registered_models", "kept_models", "allocations",
+        "lomo_predictions",
         "validation_metrics", "lite_suite", "lite_scores", "dbt_reports",
     )  # fmt: skip
     expected = dict.fromkeys(grid, models * tasks) | dict.fromkeys(per_task, tasks)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,8 @@ from mteblite.suites.pool_settings import PoolSettings
 from mteblite.task_types.drawing import draw_pool
 from mteblite.tasks.mteb_tasks import MtebTasks
 from mteblite_assets.graph.work import Work
+from mteblite_assets.pools.assets import pool_items
+from mteblite_resources.declared_tables import DeclaredTables
 from mteblite_resources.home import Home
 from mteblite_resources.workbench import Workbench
 
@@ -128,8 +129,6 @@ def test_candidates_that_the_corpus_lacks_are_left_out_and_counted(beir: Path) -
 
 
 def test_lost_candidates_show_on_the_pool_in_the_graph(beir: Path) -> None:
-    for stage in ("suites", "pools"):
-        assets = importlib.import_module(f"mteblite_assets.{stage}.assets")
     listed(beir, ["9", "gone", "007"], ["008"])
     home = Home(beir / "home").prepare()  # what it keeps there must not count as changed data
     home.suites.mkdir(exist_ok=True)
@@ -139,8 +138,10 @@ def test_lost_candidates_show_on_the_pool_in_the_graph(beir: Path) -> None:
     bench = Workbench(home)
     catalog = bench.catalog()
     (entry,) = catalog.suite("own").tasks
-    work = Work({"pool_task": entry.pool_task}, catalog, bench, {}, lambda _: None)
-    facts = assets.pool_items.compute(work).metadata
+    tables = DeclaredTables("pool_items", (), (), bench.warehouse)
+    key = {"pool_task": entry.pool_task}
+    work = Work(key, catalog, bench.ports, {}, tables, lambda _: None)
+    facts = pool_items.compute(work).metadata
     assert facts["n_missing_candidates"] == 1
     assert "n_missing_relevant" not in facts, "what is not there is not shown"
 

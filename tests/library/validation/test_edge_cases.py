@@ -150,10 +150,9 @@ def test_tied_scores_within_a_family_of_five():
 def test_a_percentage_among_fractions_is_refused_by_the_contract_of_full_scores():
     import duckdb
 
-    import mteblite_assets.definitions  # noqa: F401  (declares the assets in their order)
-    from mteblite_assets.graph.declaration import declarations
+    from mteblite_assets.reference_scores.assets import full_scores
 
-    checks = declarations()["full_scores"].checks
+    checks = full_scores.checks
     (rule,) = [c for c in checks if c.name == "scores_are_fractions"]
     with duckdb.connect() as con:
         con.execute("CREATE SCHEMA reference_scores")

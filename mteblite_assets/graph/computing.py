@@ -1,0 +1,165 @@
+"""One partition of an asset: its rows read, its function called, its result guarded."""
+
+from __future__ import annotations
+
+import errno
+import json
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import pandas as pd
+
+from mteblite.suites.catalog import Catalog
+from mteblite_assets.flow import declarations
+from mteblite_assets.graph.content import content_version, text_version
+from mteblite_assets.graph.declaration import Declaration, Produced
+from mteblite_assets.graph.keys import columns_of, upstream_keys
+from mteblite_assets.graph.plan import Requirement, why_stale
+from mteblite_assets.graph.work import SettingsContext, Work
+from mteblite_resources.declared_tables import DeclaredTables, UndeclaredTableError
+from mteblite_resources.warehouse import read_partitions
+from mteblite_resources.workbench import Workbench
+
+OURS = ("mteblite", "mteblite_assets", "mteblite_resources")
+
+
+@dataclass(frozen=True)
+class Done:
+    """One partition after the driver: `ok`, `failed`, `fresh` or `not_applicable`.
+
+    `entry` is its ledger entry from before it was computed.
+    """
+
+    key: str
+    status: str
+    need: Requirement | None = None
+    data_version: str = ""
+    produced: Produced | None = None
+    n_rows: int = 0
+    seconds: float = 0.0
+    reason: str = ""
+    entry: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A partition with its rows read, ready to compute."""
+
+    key: str
+    need: Requirement
+    entry: Mapping[str, Any] | None
+    inputs: Mapping[str, pd.DataFrame]
+
+
+def read_inputs(
+    connection: duckdb.DuckDBPyConnection,
+    declaration: Declaration,
+    key: str,
+    context: SettingsContext,
+) -> dict[str, pd.DataFrame]:
+    """Return by table name the rows that a partition may read: of its deps, and what it keeps."""
+    inputs: dict[str, pd.DataFrame] = {}
+    wanted = [(declaration, [key])] if declaration.keeps_rows else []
+    for dep in declaration.deps if declaration.hands_rows else ():
+        upstream = declarations()[dep]
+        keys = upstream_keys(upstream.grain, declaration.grain, key, context.catalog)
+        wanted.append((upstream, keys if declaration.reads(dep, context) else []))
+    for upstream, keys in wanted:
+        columns = list(columns_of(upstream.grain, keys[0])) if keys else []
+        frame = pd.DataFrame([columns_of(upstream.grain, k) for k in keys], columns=columns)
+        for table in upstream.tables:
+            inputs[table] = read_partitions(connection, table, frame) if keys else frame
+    return inputs
+
+
+def run_one(
+    declaration: Declaration,
+    item: Prepared,
+    catalog: Catalog,
+    bench: Workbench,
+    *,
+    force: bool,
+    log: Callable[[str], None],
+) -> Done:
+    """Compute a partition unless it is fresh or blocked; what its function raises is its reason.
+
+    Raises:
+        OSError: the disk is full.
+    """
+    if item.need.blocked:
+        return Done(item.key, "failed", item.need, reason=item.need.blocked)
+    if not force and not why_stale(item.entry, item.need):
+        version = item.entry["data_version"] if item.entry else ""
+        return Done(item.key, "fresh", item.need, data_version=version)
+    work = Work(
+        key=columns_of(declaration.grain, item.key),
+        catalog=catalog,
+        ports=bench.ports,
+        inputs=item.inputs,
+        tables=_tables_of(declaration, bench),
+        progress=lambda text: log(f"{declaration.name} {item.key}: {text}"),
+    )
+    started = time.perf_counter()
+    try:
+        produced = declaration.compute(work)
+        _check_written(declaration, produced)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        if not _foreseen(error):
+            log(traceback.format_exc())
+        seconds = time.perf_counter() - started
+        reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        return Done(item.key, "failed", item.need, seconds=seconds, reason=reason[:2000])
+    n_rows = sum(len(rows) for rows in produced.tables.values())
+    seconds = time.perf_counter() - started
+    return Done(
+        item.key,
+        "failed" if produced.failed else "ok",
+        item.need,
+        "" if produced.failed else _version(declaration, item.need, produced),
+        produced,
+        n_rows,
+        seconds,
+        produced.failed,
+        item.entry,
+    )
+
+
+def _tables_of(declaration: Declaration, bench: Workbench) -> DeclaredTables:
+    """What a declaration lets its compute function reach in SQL."""
+    reads = [t for dep in declaration.deps for t in declarations()[dep].self_written]
+    return DeclaredTables(declaration.name, reads, declaration.self_written, bench.warehouse)
+
+
+def _check_written(declaration: Declaration, produced: Produced) -> None:
+    """Refuse rows of a table that the declaration does not name: they would be lost.
+
+    Raises:
+        UndeclaredTableError: names asset and table.
+    """
+    for table in sorted(set(produced.tables) - set(declaration.tables)):
+        raise UndeclaredTableError(
+            f"asset {declaration.name} made rows of {table}, which is not among its tables "
+            f"{list(declaration.tables)}: add it to `tables`"
+        )
+
+
+def _version(declaration: Declaration, need: Requirement, produced: Produced) -> str:
+    """Data version of a partition: of its content, or of what it was made of where no rows show."""
+    if produced.version is not None:
+        return text_version(produced.version)
+    if declaration.hands_rows:
+        return content_version(produced.tables, declaration.unversioned)
+    return text_version(json.dumps([need.settings_hash, dict(need.inputs)], sort_keys=True))
+
+
+def _foreseen(error: Exception) -> bool:
+    """Say whether a module of ours refused something: its words are enough then, it is no bug."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    package = str(frame.f_globals.get("__name__", "")).split(".")[0]
+    return isinstance(error, ValueError) and package in OURS

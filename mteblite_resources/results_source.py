@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from mteblite.reference_scores.registry_facts import RegistryFacts
-from mteblite.reference_scores.result_format import Cell, RefusedFile, ResultFile
+from mteblite.reference_scores.result_format import RefusedFile, ResultCell, ResultFile
 from mteblite.suites.suite_model import mteb_name
 from mteblite.suites.task_description import TaskDescription
 from mteblite_resources.result_folder import folder_name, results_root
@@ -207,7 +207,7 @@ def read_full_score(
 def _read(path: Path, facts: Facts) -> ResultFile:
     """Read a file; with mteb's registry only where its main metric or task name matters."""
 
-    def odd(cell: Cell) -> bool:
+    def odd(cell: ResultCell) -> bool:
         return cell.main_score is None
 
     try:

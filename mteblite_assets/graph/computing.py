@@ -108,26 +108,37 @@ def run_one(
         produced = declaration.compute(work)
         _check_written(declaration, produced)
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        if not _foreseen(error):
-            log(traceback.format_exc())
-        seconds = time.perf_counter() - started
-        reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        return Done(item.key, "failed", item.need, seconds=seconds, reason=reason[:2000])
-    n_rows = sum(len(rows) for rows in produced.tables.values())
-    seconds = time.perf_counter() - started
+        return Done(
+            item.key,
+            "failed",
+            item.need,
+            seconds=time.perf_counter() - started,
+            reason=_reason(error, log)[:2000],
+        )
     return Done(
         item.key,
         "failed" if produced.failed else "ok",
         item.need,
         "" if produced.failed else _version(declaration, item.need, produced),
         produced,
-        n_rows,
-        seconds,
+        sum(len(rows) for rows in produced.tables.values()),
+        time.perf_counter() - started,
         produced.failed,
         item.entry,
     )
+
+
+def _reason(error: Exception, log: Callable[[str], None]) -> str:
+    """Return what the ledger says of an error; the log gets the traceback of one that is a bug.
+
+    Raises:
+        OSError: the disk is full.
+    """
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        raise error
+    if not _foreseen(error):
+        log(traceback.format_exc())
+    return str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
 
 
 def _tables_of(declaration: Declaration, bench: Workbench) -> DeclaredTables:

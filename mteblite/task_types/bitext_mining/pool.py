@@ -38,9 +38,8 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
     """
     name = data.description.task
     cells = {c: _sentences(frames, f"{name} {c}") for c, frames in data.cells.items()}
-    quota = split_evenly(
-        {c: len(sources) for c, (sources, _, _) in cells.items()}, settings.max_items
-    )
+    available = {c: len(sources) for c, (sources, _, _) in cells.items()}
+    quota = split_evenly(available, settings.max_items)
     keys = _row_keys(cells)
     texts, items, pairs, distractors = Texts(), [], [], []
     for cell, (sources, targets, gold) in cells.items():
@@ -73,7 +72,7 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
                 }
             )
         )
-    meta = {"n_available": sum(len(sources) for sources, _, _ in cells.values())}
+    meta = {"n_available": sum(available.values())}
     frames = {"pairs": pairs, "distractors": distractors}
     return assemble(data, settings, texts, items, frames, meta)
 

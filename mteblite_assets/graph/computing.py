@@ -95,17 +95,9 @@ def run_one(
     if not force and not why_stale(item.entry, item.need):
         version = item.entry["data_version"] if item.entry else ""
         return Done(item.key, "fresh", item.need, data_version=version)
-    work = Work(
-        key=columns_of(declaration.grain, item.key),
-        catalog=catalog,
-        ports=bench.ports,
-        inputs=item.inputs,
-        tables=_tables_of(declaration, bench),
-        progress=lambda text: log(f"{declaration.name} {item.key}: {text}"),
-    )
     started = time.perf_counter()
     try:
-        produced = declaration.compute(work)
+        produced = declaration.compute(_work(declaration, item, catalog, bench, log))
         _check_written(declaration, produced)
     except Exception as error:
         return Done(
@@ -141,10 +133,23 @@ def _reason(error: Exception, log: Callable[[str], None]) -> str:
     return str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
 
 
-def _tables_of(declaration: Declaration, bench: Workbench) -> DeclaredTables:
-    """What a declaration lets its compute function reach in SQL."""
+def _work(
+    declaration: Declaration,
+    item: Prepared,
+    catalog: Catalog,
+    bench: Workbench,
+    log: Callable[[str], None],
+) -> Work:
+    """What a compute function is handed; in SQL it reaches what its declaration names alone."""
     reads = [t for dep in declaration.deps for t in declarations()[dep].self_written]
-    return DeclaredTables(declaration.name, reads, declaration.self_written, bench.warehouse)
+    return Work(
+        key=columns_of(declaration.grain, item.key),
+        catalog=catalog,
+        ports=bench.ports,
+        inputs=item.inputs,
+        tables=DeclaredTables(declaration.name, reads, declaration.self_written, bench.warehouse),
+        progress=lambda text: log(f"{declaration.name} {item.key}: {text}"),
+    )
 
 
 def _check_written(declaration: Declaration, produced: Produced) -> None:

@@ -32,13 +32,14 @@ from support import simulator
 from support.fits import predict_held_out
 
 from mteblite.calibrations.variant import Variant
+from mteblite.item_parameters.evidence import types_of
 from mteblite.seeds import generator
 from mteblite.selections.budget import allocate_budget, item_spread, statistic_spread
 from mteblite.validation.bootstrap import bootstrap_intervals
 from mteblite.validation.lomo import Settings
 from mteblite.validation.metrics import score_matrices, validation_metrics
 from mteblite.validation.nested import predict_nested
-from mteblite.validation.out_of_range import flag_metrics
+from mteblite.validation.out_of_range import flag_metrics, training_ranges
 from mteblite.validation.presets import packaged_presets
 from mteblite.validation.targets import combine, macro_weights
 
@@ -233,7 +234,8 @@ def table(predictions: pd.DataFrame, zoo: simulator.Zoo) -> dict[str, Any]:
 
 def flags(predictions: pd.DataFrame, zoo: simulator.Zoo, protocol: str) -> dict[str, Any]:
     """How often frontier models are flagged as out of range."""
-    row = flag_metrics(predictions, zoo.evidences, protocol).iloc[0]
+    ranges = training_ranges(zoo.evidences, protocol)
+    row = flag_metrics(predictions, ranges, types_of(zoo.evidences)).iloc[0]
     return {"n_beyond": int(row["n_beyond"]), "flagged": round(float(row["flagged"]), 3)}
 
 

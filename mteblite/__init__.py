@@ -9,7 +9,7 @@
     mteblite.released_tasks("sample-release")             # for mteb.evaluate
 
 These names are the public API. Everything else may change between versions. Importing this
-package imports neither torch nor mteb; the first call does.
+package imports neither torch nor mteb. The first call imports them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mteblite.releases.scoring import score as score
     from mteblite.releases.suite_release import SuiteRelease as SuiteRelease
 
-_PLACES = {
+_MODULES = {
     "load_release": "releases.scoring",
     "score": "releases.scoring",
     "compare": "releases.scoring",
@@ -55,9 +55,9 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used."""
-    if name not in _PLACES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'mteblite' has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"mteblite.{_PLACES[name]}"), name)
+    found = getattr(importlib.import_module(f"mteblite.{_MODULES[name]}"), name)
     globals()[name] = found
     return found
 

@@ -1,4 +1,4 @@
-"""How loops are compiled: by numba, without Python's lock, kept on disk where that is possible."""
+"""Compilation of loops by numba, with a cache on disk where that is possible."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numba
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the compiled function; its code is kept in numba's cache beside its file.
+    """Return the compiled function, which releases Python's lock.
 
-    Where neither that folder nor the user's can be written, it is compiled in every process.
+    Its code is cached beside its file or in the user's cache folder. Where neither folder can be
+    written, every process compiles it.
     """
     try:
         return numba.njit(cache=True, nogil=True)(function)

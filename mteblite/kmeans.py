@@ -1,9 +1,9 @@
 """Weighted k-means on small matrices, several starts.
 
-Lloyd's algorithm with k-means++ starts (Arthur and Vassilvitskii 2007), compiled: the matrices
-here are 1,000 items by 45 models, or 20 documents, where scikit-learn spends most of its time
+Lloyd's algorithm with k-means++ starts (Arthur and Vassilvitskii 2007), compiled. The matrices
+here have 1,000 items by 45 models, or 20 documents. On these scikit-learn spends most of its time
 outside its loops.
-Equidistant points go to the lower cluster on every machine.
+A point with two nearest centroids goes to the cluster with the lower number, on every machine.
 """
 
 from __future__ import annotations
@@ -22,17 +22,14 @@ def kmeans(
     weights: np.ndarray,
     k: int,
     rng: np.random.Generator,
-    *,
-    n_starts: int = N_STARTS,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Cluster distinct points.
+    """Cluster distinct points; of several starts the least weighted squared distance wins.
 
     Args:
         points: (n, d) distinct rows, n >= k.
         weights: (n,) positive weights.
-        k: clusters.
+        k: number of clusters.
         rng: draws the starts.
-        n_starts: the start with the least weighted squared distance wins.
 
     Returns:
         Centroids (k, d) and the cluster of each point (n,); no cluster is empty.
@@ -49,18 +46,14 @@ def kmeans(
     rows = np.ascontiguousarray(points, dtype=float)
     mass = np.ascontiguousarray(weights, dtype=float)
     squares = np.einsum("ij,ij->i", rows, rows)
-    starts = choose_starts(rows, squares, mass, k, rng.random((k, n_starts, N_TRIALS)))
-    best: tuple[float, np.ndarray, np.ndarray] | None = None
-    for start in starts:
-        labels, cost, centers = lloyd(rows, squares, mass, rows[start], MAX_ITERATIONS, TIE_BIAS)
-        if best is None or round(float(cost), 9) < best[0]:
-            best = (round(float(cost), 9), centers, labels)
-    assert best is not None  # n_starts >= 1
-    return best[1], best[2]
+    starts = choose_starts(rows, squares, mass, k, rng.random((k, N_STARTS, N_TRIALS)))
+    found = [lloyd(rows, squares, mass, rows[s], MAX_ITERATIONS, TIE_BIAS) for s in starts]
+    labels, _, centers = min(found, key=lambda result: round(float(result[1]), 9))
+    return centers, labels
 
 
 def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return what `kmeans` asks for: rows without their copies.
+    """Return the distinct rows of a matrix, which `kmeans` needs.
 
     Args:
         rows: (n, d).
@@ -68,7 +61,7 @@ def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Returns:
         First position of each distinct row, in order, and the distinct row of each row (n,).
     """
-    # By their bytes, which np.unique would sort; adding zero turns -0.0 into 0.0.
-    place: dict[bytes, int] = {}
-    code = np.array([place.setdefault(row.tobytes(), len(place)) for row in rows + 0.0])
+    # Rows are compared by their bytes, because np.unique would sort them. -0.0 + 0.0 is 0.0.
+    number: dict[bytes, int] = {}
+    code = np.array([number.setdefault(row.tobytes(), len(number)) for row in rows + 0.0])
     return np.unique(code, return_index=True)[1], code

@@ -1,8 +1,8 @@
-"""The loops of `kmeans`, compiled by numba; they run without Python's lock, so threads help.
+"""The loops of `kmeans`, compiled by numba. They release Python's lock, so threads run in parallel.
 
-Products of points and centroids go through BLAS; what is left are a few passes over (n, k).
+BLAS multiplies points and centroids. Only a few passes over (n, k) remain.
 """
-# numba reads no annotations, and mypy none of its functions: types are in the docstrings
+# numba reads no annotations, and mypy cannot check its functions: the docstrings state the types.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 # ruff: noqa: ANN001, ANN201, ANN202
 
@@ -13,13 +13,13 @@ import numpy as np
 from mteblite.compiling import compiled
 
 ROUND = 1e9
-"""Costs of trial centroids are compared to nine decimals, so that float noise does not decide."""
+"""Costs of trial centroids are compared to nine decimals, so that rounding errors do not decide."""
 ZERO = 1e-12
 
 
 @compiled
 def choose_starts(points, squares, weights, k, uniform):
-    """Return the points (n_starts, k) that k-means++ starts from.
+    """Return the row numbers (n_starts, k) of the points that k-means++ starts from.
 
     Each is the best of a few points drawn in proportion to squared distance.
 
@@ -66,7 +66,7 @@ def _closer(products, squares, own, closest, first):
 def lloyd(points, squares, weights, centers, max_iterations, tie_bias):
     """Move one start to its local minimum; return labels (n,), cost and centroids (k, d).
 
-    Ties go to the lower cluster; an empty one takes the point farthest from its own centroid.
+    Ties go to the lower cluster. An empty one takes the point farthest from its own centroid.
     """
     n, k = len(points), len(centers)
     centers = centers.copy()
@@ -85,7 +85,7 @@ def lloyd(points, squares, weights, centers, max_iterations, tie_bias):
 def _assign(products, centers, tie_bias, labels, nearest):
     """Label every point; `nearest` is the squared distance minus the point's own square.
 
-    Centroid by centroid over all points, which the compiler turns into vector instructions.
+    The inner loop runs over points, so that the compiler can use vector instructions.
     """
     nearest[:] = np.inf
     for j in range(len(centers)):

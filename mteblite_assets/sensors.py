@@ -58,8 +58,6 @@ def checkpoint_sensor(job: Any, partitions: Partitions) -> dg.SensorDefinition:
             folder, sorted(catalog.suites), scorable, context.cursor or ""
         )
         found = [a for a in arrived if not _name_is_taken(a, catalog)]
-        for arrival in found:
-            register_model(home, arrival.suite, arrival.as_model())
         waiting += [
             f"{a.name} (suite {a.suite} has another model of this name: rename the folder)"
             for a in arrived
@@ -70,13 +68,7 @@ def checkpoint_sensor(job: Any, partitions: Partitions) -> dg.SensorDefinition:
             return dg.SkipReason(
                 f"not finished: {', '.join(waiting)}" if waiting else "nothing new"
             )
-        names = sorted({a.name for a in found})
-        candidates = dg.DynamicPartitionsDefinition(name=CANDIDATES)
-        return dg.SensorResult(
-            run_requests=[_request(a) for a in found],
-            dynamic_partitions_requests=[candidates.build_add_request(names)],
-            cursor=cursor,
-        )
+        return _scoring_of(found, home, cursor)
 
     return checkpoints
 
@@ -207,6 +199,19 @@ def _name_is_taken(arrival: Arrival, catalog: Catalog) -> bool:
         return False
     known = {m.name: m.path for m in catalog.suites[arrival.suite].models}
     return arrival.name in known and known[arrival.name] != arrival.path
+
+
+def _scoring_of(found: list[Arrival], home: Home, cursor: str) -> dg.SensorResult:
+    """Register checkpoints as candidates and ask for their scores."""
+    for arrival in found:
+        register_model(home, arrival.suite, arrival.as_model())
+    names = sorted({a.name for a in found})
+    candidates = dg.DynamicPartitionsDefinition(name=CANDIDATES)
+    return dg.SensorResult(
+        run_requests=[_request(a) for a in found],
+        dynamic_partitions_requests=[candidates.build_add_request(names)],
+        cursor=cursor,
+    )
 
 
 def _request(arrival: Arrival) -> dg.RunRequest:

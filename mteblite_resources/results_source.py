@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from mteblite.reference_scores.registry_facts import RegistryFacts
-from mteblite.reference_scores.result_format import Cell, RefusedFile, ResultFile
+from mteblite.reference_scores.result_format import RefusedFile, ResultCell, ResultFile
 from mteblite.suites.suite_model import mteb_name
 from mteblite.suites.task_description import TaskDescription
 from mteblite_resources.result_folder import folder_name, results_root
@@ -200,7 +200,7 @@ def read_full_score(
     return FullScore(math.fsum(scores) / len(scores), source, revision, result.mteb_version)
 
 
-def _usable_score(cell: Cell, label: str) -> float:
+def _usable_score(cell: ResultCell, label: str) -> float:
     score, key = cell.main_score, (cell.split, cell.hf_subset)
     if score is None or not math.isfinite(score):
         raise RefusedScore(f"{label} {key}: {cell.refused or f'it is {score}: not a number'}")

@@ -8,7 +8,7 @@ from typing import Any
 from cachetools import LRUCache
 
 from mteblite.suites.catalog import Suite, TaskEntry
-from mteblite.suites.resolution import Difference, Resolution, differences
+from mteblite.suites.resolution import Resolution, TaskDifference, differences
 from mteblite.suites.task_description import TaskDescription
 from mteblite.tasks.mteb_tasks import MtebTasks
 from mteblite.tasks.resolving import resolve_tasks
@@ -45,7 +45,7 @@ class SuiteTasks:
         remember_resolution(self._home, suite.file, found, whole=refresh)
         return load_catalog(self._home).suite(suite.name)
 
-    def mteb_differences(self, suite: Suite) -> list[Difference]:
+    def mteb_differences(self, suite: Suite) -> list[TaskDifference]:
         """Return the differences of the installed mteb's tasks from the frozen ones.
 
         Tasks that are frozen with the installed version are not resolved again.

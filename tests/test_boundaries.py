@@ -33,7 +33,7 @@ AT_LOAD = {"sklearn", "scipy", "huggingface_hub", "dbt"}
 SPEAKS_DAGSTER = {"assets", "checks", "partitions", "definitions", "sensors"}
 OUTSIDE = {"sample", "vectors", "models", "tasks", "releases"}
 """Folders of the library that touch mteb, models or files."""
-READS_MTEB = {"data", "own_data", "own_tables"}
+READS_MTEB = {"data", "own_data", "own_files"}
 """Modules of task types that touch mteb's task objects and data sets, inside functions."""
 TORCH_PRODUCTS = "mteblite/task_types/summarization/outcomes.py"
 """Orders near-ties by the last digit of torch's float32 products, as mteb does."""

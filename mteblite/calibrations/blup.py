@@ -1,9 +1,9 @@
-"""The joint calibration: a model's estimates on all tasks, combined with how tasks are related.
+"""The joint calibration: a model's estimates on all tasks, combined by the covariance of tasks.
 
-Calibrating task by task shrinks each task towards its mean, and the macro mean with them, although
-the noise averages out there (docs/methods.md, Lines per task). The posterior of all full scores
-given all estimates (best linear unbiased prediction) does not, and it also predicts tasks without
-an estimate.
+Calibration task by task shrinks each task towards its mean. It also shrinks the macro mean, where
+noise averages out (docs/methods.md, Lines per task). The posterior of all full scores given all
+estimates (best linear unbiased prediction) does not shrink the macro mean in this way. It also
+predicts tasks without an estimate.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from mteblite.calibrations.task_covariance import (
 )
 
 MAX_DEVIATION = 4.0
-"""Standard deviations beyond which a task's estimate is not believed further."""
+"""Largest deviation of a task's estimate, in standard deviations; see `condition`."""
 MIN_NOISE = 1e-8
 
 
 @dataclass(frozen=True)
 class JointData:
-    """What a joint calibration may learn from: training models alone.
+    """Data of the training models for a joint calibration.
 
     Attributes:
-        taught: (n_train, n_tasks) cross-fitted estimates; NaN = none.
+        cross_fitted: (n_train, n_tasks) cross-fitted estimates; NaN = none.
         scores: (n_train, n_tasks) full scores; NaN = none.
         families: (n_train,) families.
         public_scores: (n_public, n_tasks) full scores of further models, of other families than
             those to be predicted; NaN = none.
         public_families: (n_public,) their families.
-        prior: mean and covariance of all these scores where they are fitted already: calibrations
-            of other estimates of the same models share them.
+        prior: mean and covariance of all these scores, where another calibration of the same models
+            has fitted them; None = not fitted.
     """
 
-    taught: np.ndarray
+    cross_fitted: np.ndarray
     scores: np.ndarray
     families: tuple[str, ...]
     public_scores: np.ndarray
@@ -90,10 +90,10 @@ class Blup:
     def fit(cls, data: JointData) -> Blup:
         """Fit prior and noise.
 
-        Noise is the family-weighted mean square of cross-fitted estimate minus full score: of the
-        draw of items, and of what the pool differs from the full task.
+        Noise is the family-weighted mean square of cross-fitted estimate minus full score. It
+        includes the selection of items and the difference of pool and full task.
         """
-        residual = data.taught - data.scores
+        residual = data.cross_fitted - data.scores
         seen = np.isfinite(residual)
         mass = family_weights(data.families)[:, None] * seen
         total = mass.sum(axis=0)
@@ -114,7 +114,7 @@ class Blup:
         return JointPrediction(np.array([f[0] for f in found]), np.array([f[1] for f in found]))
 
     def record(self) -> dict[str, Any]:
-        """Return it as values that JSON can hold."""
+        """Return the calibration as values that JSON can hold."""
         return {
             "mean": self.prior.mean.tolist(),
             "covariance": self.prior.covariance.tolist(),
@@ -124,11 +124,8 @@ class Blup:
 
     @classmethod
     def from_record(cls, value: Mapping[str, Any]) -> Blup:
-        """Return what `record` gave."""
-        prior = TaskCovariance(
-            np.array(value["mean"], float),
-            np.array(value["covariance"], float),
-            value["n_effective"],
-        )
+        """Return the calibration of a `record`."""
+        mean, covariance = (np.array(value[name], float) for name in ("mean", "covariance"))
+        prior = TaskCovariance(mean, covariance, value["n_effective"])
         noise = np.array([np.nan if v is None else v for v in value["noise"]], dtype=float)
         return cls(prior, noise)

@@ -1,4 +1,4 @@
-"""What an estimator is, and what it may look at: the selection, and item parameters of the pool."""
+"""The interface of estimators of per-item tasks, and their input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def legal_range(task_type: str) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Reference:
-    """What an estimator may know of the training models; models first.
+    """The training models, as estimators use them; models first.
 
     Attributes:
         outcomes: (n_reference, n_items) on the whole pool; NaN = not observed.
@@ -31,7 +31,7 @@ class Reference:
     families: tuple[str, ...]
 
     def filled(self) -> np.ndarray:
-        """Return the outcomes with the item's mean in place of missing ones."""
+        """Return the outcomes; a missing outcome becomes the item's mean."""
         seen = np.isfinite(self.outcomes)
         total = np.where(seen, self.outcomes, 0.0).sum(axis=0)
         count = seen.sum(axis=0)
@@ -42,17 +42,17 @@ class Reference:
 
 @dataclass(frozen=True)
 class EstimationContext:
-    """All that an estimator of a per-item task may use besides a model's own outcomes.
+    """Input of an estimator of a per-item task, besides the outcomes of the estimated model.
 
     Attributes:
         positions: (k,) places of the selected items in the pool, in rank order.
-        weights: (k,) selection weights, summing to 1.
-        pool_weights: (n_items,) pool weights, summing to 1.
+        weights: (k,) selection weights, with sum 1.
+        pool_weights: (n_items,) pool weights, with sum 1.
         parameters: item parameters of the whole pool, fitted on the training models.
-        response_model: their name.
+        response_model: name of their response model.
         bounds: legal range of outcomes.
         reference: the training models, for estimators in NEEDS_REFERENCE.
-        method: selector that chose the items; empty where it does not matter.
+        method: selector of the items; "" where no estimator uses it.
     """
 
     positions: np.ndarray
@@ -73,11 +73,11 @@ class EstimationContext:
         if self.reference is None:
             raise ValueError(
                 f"estimator {estimator!r} needs the outcomes of the reference models, but got "
-                "none: pass `reference`, or choose mean, pirt or gp"
+                "none: pass `reference`, or use mean, pirt or gp"
             )
         return self.reference
 
 
 Estimator = Callable[[np.ndarray, EstimationContext], np.ndarray]
-"""(outcomes on the selection (n_models, k), context) -> raw estimates (n_models,); NaN outcomes
-are left out; a model without any outcome gets NaN."""
+"""(outcomes on the selection (n_models, k), context) -> raw estimates (n_models,). NaN outcomes
+are left out. A model without any outcome gets NaN."""

@@ -1,6 +1,6 @@
-"""A task ready to score new models: its selection, item parameters, estimator and calibration.
+"""A task fitted for scoring: its selection, item parameters, estimator and calibration.
 
-Predictions of a new model use its outcomes on the selected items and nothing else of it.
+The prediction of a new model uses only its outcomes on the selected items.
 """
 
 from __future__ import annotations
@@ -33,23 +33,20 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class FittedTask:
-    """Everything that scoring a model on a task's selection needs.
+    """Everything for scoring a model on a task's selection.
 
     Attributes:
-        task: task name.
-        task_type: mteb's type.
         kind: `per_item` or `set_metric`.
         items: the pool's items: item_id, hf_subset, split, stratum, gold, pool_weight.
         selection: item_id, method, rank, weight, in rank order.
         item_parameters: of all pool items.
-        estimator: name in ESTIMATORS, or `set_statistic`.
-        calibration_method: `linear`, `offset` or `none`.
+        estimator: name in ESTIMATORS or SET_ESTIMATORS.
+        calibration_method: name in CALIBRATIONS.
         calibration: fitted on the reference models.
         theta_mean: mean full score of the reference models.
-        theta_sd: its standard deviation.
-        reference_low: least full score of the reference models.
-        reference_high: greatest.
-        statistic: the official set statistic, unless a test passes its own.
+        theta_sd: population standard deviation of their full scores.
+        reference_low: lowest full score of the reference models.
+        reference_high: highest full score of the reference models.
         reference: the reference models, where the estimator is in NEEDS_REFERENCE.
     """
 
@@ -73,8 +70,8 @@ class FittedTask:
         """Return the uncalibrated estimate of one model.
 
         Args:
-            observed: on the rows of `selection`, in their order: outcomes (k,) of a per-item
-                task (NaN = not observed), observations (k, d) of a set metric.
+            observed: outcomes (k,) of a per-item task (NaN = not observed) or observations (k, d)
+                of a set metric, in the order of `selection`.
         """
         return float(self.raw_many([np.asarray(observed)])[0])
 
@@ -96,16 +93,17 @@ class FittedTask:
                 reference=self.reference,
             )
             return find_estimator(self.estimator)(np.array(observed, dtype=float), context)
-        rows = self.selected_rows
+        rows, statistic = self.selected_rows, self.set_estimator
         weights = self.selection["weight"].to_numpy(dtype=float)
-        official = self.estimator == SET_STATISTIC
-        statistic = self.statistic if official else find_set_estimator(self.estimator)
         return np.array(
-            [
-                estimate_set(self.task_type, model, rows, weights, statistic=statistic)
-                for model in observed
-            ]
+            [estimate_set(self.task_type, o, rows, weights, statistic) for o in observed]
         )
+
+    @property
+    def set_estimator(self) -> Statistic:
+        """The estimator of a set-metric task."""
+        official = self.estimator == SET_STATISTIC
+        return self.statistic if official else find_set_estimator(self.estimator)
 
     @property
     def selected_rows(self) -> pd.DataFrame:
@@ -147,18 +145,9 @@ class FittedTask:
         statistic: Statistic = set_statistic,
         reference: Reference | None = None,
     ) -> FittedTask:
-        """Rebuild a fitted task from its stored tables.
+        """Return a fitted task from its stored tables, in any order of rows.
 
-        Args:
-            task: task name.
-            task_type: mteb's type.
-            kind: `per_item` or `set_metric`.
-            items: the pool's items.
-            selection: the selected items.
-            item_parameters: of all pool items.
-            calibration: a `calibration_row`.
-            statistic: the official set statistic.
-            reference: see `reference_of`, where the estimator is in NEEDS_REFERENCE.
+        `calibration` is a `calibration_row`; the other arguments are attributes of the class.
         """
         number = {
             name: float(str(calibration[name]))
@@ -184,10 +173,9 @@ class FittedTask:
         )
 
     def to_json(self) -> str:
-        """Return its stored form: items, selection, item parameters and calibration.
+        """Return the task as JSON: items, selection, item parameters and calibration.
 
-        Estimators that look at the reference models need their outcomes, too; only then are they
-        in it.
+        Outcomes of the reference models are part of it only for estimators that need them.
         """
         reference = {} if self.reference is None else {"reference": _reference(self.reference)}
         return json.dumps(
@@ -207,10 +195,10 @@ class FittedTask:
 
     @classmethod
     def from_json(cls, text: str) -> FittedTask:
-        """Return what `to_json` wrote.
+        """Return the task of `to_json`.
 
         Raises:
-            ValueError: a format that this version does not know.
+            ValueError: the format is unknown.
         """
         value: dict[str, Any] = json.loads(text)
         if value.get("format") != FORMAT:
@@ -232,7 +220,7 @@ class FittedTask:
 
 
 def _reference(reference: Reference) -> dict[str, Any]:
-    """Outcomes as compressed little-endian doubles; nothing but numbers can come out again."""
+    """Return a JSON form; outcomes are compressed little-endian doubles."""
     data = zlib.compress(np.ascontiguousarray(reference.outcomes, dtype="<f8").tobytes(), 9)
     return {
         "shape": list(reference.outcomes.shape),
@@ -253,5 +241,5 @@ def _columns(frame: pd.DataFrame) -> dict[str, list[Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """JSON has no NaN: it becomes null, and NaN again when read."""
+    """Return null for NaN, which JSON does not have; reading turns it into NaN again."""
     return None if isinstance(value, float) and value != value else value

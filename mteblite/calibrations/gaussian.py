@@ -24,11 +24,11 @@ def condition(
         noise: (d,) variances of e, at least 0; components without a finite one are not used.
         mean: (d,).
         covariance: (d, d) positive definite.
-        cap: a component that deviates by more than this many standard deviations of z is taken
-            to have a variance of its own, large enough to make it that many: a broken or odd task
-            then hardly moves the others, and its own measurement is believed. (Clipping the
-            deviation instead would pull the odd task itself back by what was clipped.) None =
-            no cap.
+        cap: largest deviation in standard deviations of z; None = no cap. A component that
+            deviates more gets an additional prior variance that reduces its deviation to the cap.
+            A broken or unusual task then has little effect on the other tasks, and its own
+            prediction stays near its measurement. Clipping the deviation would instead move the
+            prediction of that task away from its measurement.
     """
     seen = np.isfinite(observed) & np.isfinite(noise)
     if not seen.any():
@@ -46,5 +46,5 @@ def condition(
 
 
 def own_variance(deviation: np.ndarray, variance: np.ndarray, cap: float) -> np.ndarray:
-    """Return what a component's variance lacks (n,) for its deviation to be `cap` deviations."""
+    """Return the additional variance (n,) that reduces a deviation to `cap` standard deviations."""
     return np.maximum((deviation / cap) ** 2 - variance, 0.0)

@@ -9,7 +9,7 @@ from mteblite.calibrations.mean import estimate_mean
 from mteblite.calibrations.pirt import estimate_pirt
 
 MEAN_SHARE = 0.5
-"""On ten real outcome matrices 0.5 was close to the best (docs/methods.md, p-IRT and gp)."""
+"""Close to the best share on ten real outcome matrices (docs/methods.md, p-IRT and gp)."""
 
 
 def estimate_gp(outcomes: np.ndarray, context: EstimationContext) -> np.ndarray:

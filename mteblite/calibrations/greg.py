@@ -1,9 +1,9 @@
-"""GREG: ridge-assisted pool mean. What was observed counts; the rest is regressed item by item.
+"""GREG: pool mean of observed outcomes and of ridge predictions for the other items.
 
-A new model's outcomes on the k selected items are regressed on the reference models' outcomes of
-the same items, and the regression predicts the remaining items (docs/methods.md, GREG; what
-arXiv 2506.07673 reports as AIPW). It learns from the model itself how it relates to the reference
-models, so it holds beyond their range.
+A new model's outcomes on the k selected items are regressed on the reference models' outcomes on
+the same items, and the regression predicts the remaining items (docs/methods.md, GREG;
+arXiv 2506.07673 reports it as AIPW). The regression uses the model's own outcomes, so it is valid
+beyond the range of the reference models.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ PENALTY_PER_MODEL = 0.25
 def estimate_greg(outcomes: np.ndarray, context: EstimationContext) -> np.ndarray:
     """Return the pool-weighted mean (n_models,) of observed and regressed outcomes.
 
-    Training models are among their own predictors, so estimates of them are too good: calibrate on
-    cross-fitted ones, or not at all.
+    Training models are among their own predictors, so their own estimates are too good. Calibrate
+    on cross-fitted estimates, or not at all.
     """
     features = context.known_reference("greg").filled().T
     found = np.full(len(outcomes), np.nan)
@@ -37,7 +37,7 @@ def estimate_greg(outcomes: np.ndarray, context: EstimationContext) -> np.ndarra
 def _pool_mean(
     features: np.ndarray, places: np.ndarray, y: np.ndarray, context: EstimationContext
 ) -> np.ndarray:
-    """Estimates (n,) of models observed on the same items: features (n_items, d), y (n, k)."""
+    """Return estimates (n,) from outcomes y (n, k) on the same items; features (n_items, d)."""
     centred = features - features[places].mean(axis=0)
     known = centred[places]
     level = y.mean(axis=1, keepdims=True)

@@ -1,7 +1,7 @@
-"""Map raw estimates to full scores: none, offset or linear (least squares) per task.
+"""Calibrations per task: a line from raw estimates to full scores.
 
-MTEB-lite maps each estimate by a per-task linear calibration fitted on the reference models;
-guards: docs/methods.md, Lines per task. A new one is a function and one entry in CALIBRATIONS.
+MTEB-lite uses a linear calibration fitted on the reference models. Limits of the slope:
+docs/methods.md, Lines per task. A new calibration is a function and one entry in CALIBRATIONS.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 MIN_VARIANCE = 1e-10
-"""Below this the estimates say nothing about the slope: calibrate by the offset."""
+"""With less variance of the estimates, the slope is not identified and only an offset is fitted."""
 SLOPE_RANGE = (0.25, 4.0)
 MIN_MODELS_FOR_SLOPE = 3
 INVERSE_RANGE = (0.1, 10.0)
 MIN_CORRELATION = 0.3
-"""Below this correlation an inverted line would blow up noise."""
+"""With less correlation, an inverted line would amplify noise, and only an offset is fitted."""
+NOTHING_TO_FIT = (
+    "none of {n} reference models has both an estimate and a full score: nothing to calibrate on"
+)
 
 
 @dataclass(frozen=True)
@@ -25,11 +28,9 @@ class Calibration:
     """full score = slope * estimate + intercept.
 
     Attributes:
-        slope: slope.
-        intercept: intercept.
-        residual_sd: standard deviation of full score minus calibrated estimate on the models it
-            was fitted on, with the degrees of freedom taken off; NaN where none are left.
-        n_models: models it was fitted on.
+        residual_sd: standard deviation of full score minus calibrated estimate on the training
+            models, corrected for the degrees of freedom; NaN without degrees of freedom.
+        n_models: number of training models.
     """
 
     slope: float
@@ -47,7 +48,7 @@ Line = tuple[float, float]
 
 
 def offset_line(estimates: np.ndarray, full_scores: np.ndarray) -> Line:
-    """Shift by the mean difference; the slope is 1."""
+    """Return slope 1 and the mean difference as intercept."""
     x, y = _pairs(estimates, full_scores)
     return 1.0, float(y.mean() - x.mean())
 
@@ -55,8 +56,8 @@ def offset_line(estimates: np.ndarray, full_scores: np.ndarray) -> Line:
 def inverse_line(estimates: np.ndarray, full_scores: np.ndarray) -> Line:
     """Regress estimates on full scores and invert the line (classical calibration).
 
-    Unlike `linear` it does not shrink: the result is the full score plus noise, which is what a
-    joint calibration wants to start from. Without a clear relation it shifts only.
+    Unlike `linear` it does not shrink. The result is the full score plus noise, as a joint
+    calibration assumes. With too low a correlation the result is an offset.
     """
     x, y = _pairs(estimates, full_scores)
     deviation = y - y.mean()
@@ -69,13 +70,13 @@ def inverse_line(estimates: np.ndarray, full_scores: np.ndarray) -> Line:
 
 
 def linear_line(estimates: np.ndarray, full_scores: np.ndarray) -> Line:
-    """Fit by least squares; falls back to the offset without spread or with under 3 models."""
+    """Fit by least squares; the result is an offset without spread or with under 3 models."""
     slope, intercept = fit_lines(np.asarray(estimates, float)[None, :], full_scores)
     return float(slope[0]), float(intercept[0])
 
 
 def no_line(estimates: np.ndarray, full_scores: np.ndarray) -> Line:
-    """Leave estimates as they are."""
+    """Return the identity."""
     del estimates, full_scores
     return 1.0, 0.0
 
@@ -86,16 +87,15 @@ CALIBRATIONS: dict[str, Callable[[np.ndarray, np.ndarray], Line]] = {
     "none": no_line,
     "inverse": inverse_line,
 }
-"""(raw estimates (n_models,), full scores (n_models,)) -> the line; NaN of either is left out.
-
-They raise ValueError where no model has both."""
+"""(raw estimates (n_models,), full scores (n_models,)) -> the line. Models with NaN are left out.
+ValueError where no model has both, except for `none`."""
 
 
 def find_line(name: str) -> Callable[[np.ndarray, np.ndarray], Line]:
     """Return a calibration by name.
 
     Raises:
-        ValueError: there is none of that name.
+        ValueError: the name is unknown.
     """
     if name not in CALIBRATIONS:
         raise ValueError(f"calibration {name!r} is unknown; allowed: {', '.join(CALIBRATIONS)}")
@@ -103,12 +103,7 @@ def find_line(name: str) -> Callable[[np.ndarray, np.ndarray], Line]:
 
 
 def fit_calibration(name: str, estimates: np.ndarray, full_scores: np.ndarray) -> Calibration:
-    """Fit a line and measure the spread around it.
-
-    Args:
-        name: a name in CALIBRATIONS.
-        estimates: (n_models,) raw estimates; NaN = undefined, left out.
-        full_scores: (n_models,) full scores; NaN = none, left out.
+    """Fit a line of CALIBRATIONS to estimates (n_models,), with its residual standard deviation.
 
     Raises:
         ValueError: no model has both.
@@ -123,11 +118,11 @@ def fit_calibration(name: str, estimates: np.ndarray, full_scores: np.ndarray) -
 
 
 def fit_lines(estimates: np.ndarray, full_scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Fit many lines at once: (n_draws, n_models) estimates to the same full scores.
+    """Fit a line for each row of estimates (n_draws, n_models) and the same full scores.
 
     Returns:
-        Slopes and intercepts (n_draws,) with the guards of `linear_line`; NaN intercepts where
-        a draw has no defined estimate.
+        Slopes and intercepts (n_draws,), within the limits of `linear_line`. The intercept is NaN
+        where a draw has no defined estimate.
 
     Raises:
         ValueError: no draw has a model with both an estimate and a full score.
@@ -136,10 +131,7 @@ def fit_lines(estimates: np.ndarray, full_scores: np.ndarray) -> tuple[np.ndarra
     known = np.isfinite(estimates) & np.isfinite(scores)
     count = known.sum(axis=1)
     if not (count > 0).any():
-        raise ValueError(
-            f"none of {len(scores)} reference models has both an estimate and a full score: "
-            "nothing to calibrate on"
-        )
+        raise ValueError(NOTHING_TO_FIT.format(n=len(scores)))
     safe = np.maximum(count, 1)
     x = np.where(known, estimates, 0.0)
     y = np.where(known, scores, 0.0)
@@ -154,12 +146,9 @@ def fit_lines(estimates: np.ndarray, full_scores: np.ndarray) -> tuple[np.ndarra
 
 
 def _pairs(estimates: np.ndarray, full_scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Models with both an estimate and a full score."""
+    """Return estimates and full scores of the models that have both."""
     x, y = np.asarray(estimates, dtype=float), np.asarray(full_scores, dtype=float)
     known = np.isfinite(x) & np.isfinite(y)
     if not known.any():
-        raise ValueError(
-            f"none of {len(y)} reference models has both an estimate and a full score: "
-            "nothing to calibrate on"
-        )
+        raise ValueError(NOTHING_TO_FIT.format(n=len(y)))
     return x[known], y[known]

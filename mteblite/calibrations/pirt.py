@@ -1,7 +1,7 @@
-"""p-IRT: what was observed counts as observed, the rest of the pool is predicted from theta.
+"""p-IRT: pool mean of observed outcomes and of predictions from theta for the other items.
 
-Maia Polo et al. 2024 (arXiv 2402.14992), section 3.2; docs/methods.md, p-IRT and gp. Selection
-weights play no part: each selected item stands for itself.
+Maia Polo et al. 2024 (arXiv 2402.14992), section 3.2; docs/methods.md, p-IRT and gp. It does not
+use selection weights.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from mteblite.item_parameters.fitting import RESPONSE_MODELS
 def estimate_pirt(outcomes: np.ndarray, context: EstimationContext) -> np.ndarray:
     """Return the pool-weighted mean (n_models,) of observed and predicted outcomes.
 
-    Theta is the MAP under a N(0, 1) prior from the selected items. Pool items that no training
-    model was observed on have no prediction and drop out of the mean.
+    Theta is the MAP under a N(0, 1) prior from the selected items. Pool items without an outcome of
+    a training model have no prediction and are left out of the mean.
     """
     model = RESPONSE_MODELS[context.response_model]
     chosen = context.positions

@@ -24,12 +24,12 @@ ESTIMATORS: dict[str, Estimator] = {
     "switch": estimate_switch,
 }
 NEEDS_ABILITY = frozenset({"pirt", "gp", "switch"})
-"""Estimators that rely on item parameters; without usable abilities `mean` steps in."""
+"""Estimators that need item parameters; without usable abilities `mean` replaces them."""
 NEEDS_REFERENCE = frozenset({"greg", "switch"})
-"""Estimators that rely on the reference models' outcomes on the whole pool."""
+"""Estimators that need the reference models' outcomes on the whole pool."""
 AIMS_AT_FULL_SCORE = frozenset({"switch"})
-"""Estimators of the full score itself; a calibration fitted on the models that trained them would
-only undo what they learnt, so by default they get none."""
+"""Estimators of the full score itself. By default they have no calibration, because one fitted on
+their own training models would distort them."""
 SET_STATISTIC = "set_statistic"
 """Estimator of set metrics: the official statistic on the selected items."""
 SURROGATE = "surrogate"
@@ -53,11 +53,8 @@ def find_estimator(name: str) -> Estimator:
 def usable_estimator(estimator: str, kind: str, *, usable: bool) -> str:
     """Return the estimator that a task can use.
 
-    Args:
-        estimator: what was asked for; an estimator of per-item tasks means the official statistic
-            for a set metric.
-        kind: `per_item` or `set_metric`.
-        usable: whether abilities have spread; else `mean` steps in for those that need them.
+    Without usable abilities, `mean` replaces estimators that need them. For a set metric, an
+    estimator of per-item tasks means the official statistic.
 
     Raises:
         ValueError: the estimator of a per-item task is unknown.
@@ -84,15 +81,15 @@ def make_context(
     bounds: tuple[float, float],
     reference: Reference | None = None,
 ) -> EstimationContext:
-    """Align the tables of a task by item_id.
+    """Return the input of an estimator from the tables of a task.
 
     Args:
-        selection: item_id, weight, and method where an estimator asks for it.
+        selection: item_id, weight, and method where an estimator needs it.
         item_parameters: item_id, response_model, slope, intercept, residual_sd, n_models of all
             pool items.
         items: the pool's items: item_id, pool_weight.
         bounds: legal range of outcomes, see `legal_range`.
-        reference: the training models, needed by estimators in NEEDS_REFERENCE.
+        reference: the training models, for estimators in NEEDS_REFERENCE.
 
     Raises:
         ValueError: a selected item is not in the pool, or the items name several response models.
@@ -129,12 +126,10 @@ def estimate_set(
 ) -> float:
     """Return a statistic of one model on the selected items of a set-metric task.
 
-    Args:
-        task_type: a type with a set metric.
-        observations: (k, d) in the order of `selected_items`.
-        selected_items: rows of the pool's items.
-        weights: (k,) selection weights.
-        statistic: the official one, or a surrogate.
+    Observations (k, d) and selection weights (k,) are in the order of the selected items.
+
+    Raises:
+        ValueError: the numbers of observations and items differ.
     """
     if len(observations) != len(selected_items):
         raise ValueError(

@@ -1,8 +1,9 @@
-"""Calibrated gp among the reference models, GREG beyond them (docs/methods.md, Range switch).
+"""Calibrated gp inside the range of the reference models, GREG beyond it.
 
-Models better than every reference model are shrunk by everything that learns from full scores. The
-overshoot z is how many standard errors GREG lies beyond the range of the reference models' full
-scores; gp's weight is 1 / (1 + exp(4 (z - 1/4))), so it fades within half a standard error.
+Estimators fitted on full scores shrink models that are better than every reference model. The
+overshoot z is the distance of GREG from the range of the reference models' full scores, in standard
+errors. The weight of gp is 1 / (1 + exp(4 (z - 1/4))), so it falls within half a standard error
+(docs/methods.md, Range switch).
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from mteblite.calibrations.estimator import EstimationContext
-from mteblite.calibrations.full_score_greg import full_score_greg
 from mteblite.calibrations.gp import estimate_gp
+from mteblite.calibrations.greg import estimate_greg
 from mteblite.calibrations.linear import linear_line
 
 OVERSHOOT = 0.25
@@ -25,7 +26,10 @@ def estimate_switch(outcomes: np.ndarray, context: EstimationContext) -> np.ndar
     trained = estimate_gp(reference.filled()[:, context.positions], context)
     slope, intercept = linear_line(trained, reference.full_scores)
     inside = slope * estimate_gp(outcomes, context) + intercept
-    beyond = full_score_greg(outcomes, context)
+    # GREG estimates the pool mean; the shift is the mean difference to the full score.
+    pool_means = reference.filled() @ context.pool_weights
+    shift = float((reference.full_scores - pool_means).mean())
+    beyond = estimate_greg(outcomes, context) + shift
     weight = inside_weight(
         beyond, standard_errors(outcomes), reference.full_scores.min(), reference.full_scores.max()
     )
@@ -35,11 +39,8 @@ def estimate_switch(outcomes: np.ndarray, context: EstimationContext) -> np.ndar
 def inside_weight(estimates: np.ndarray, errors: np.ndarray, low: float, high: float) -> np.ndarray:
     """Return the weight of the model-based estimate (n,): near 3/4 inside, falling to 0 beyond.
 
-    Args:
-        estimates: (n,) design-based estimates.
-        errors: (n,) their standard errors, positive.
-        low: least full score of the reference models.
-        high: greatest.
+    Design-based estimates (n,) have standard errors (n,), and the reference models' full scores are
+    in [low, high].
     """
     z = np.maximum(0.0, np.maximum(estimates - high, low - estimates) / errors)
     return np.asarray(1.0 / (1.0 + np.exp(np.minimum(STEEPNESS * (z - OVERSHOOT), 500.0))))

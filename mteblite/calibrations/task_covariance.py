@@ -1,8 +1,8 @@
 """Mean and covariance of full scores over tasks: three common factors and a diagonal.
 
-Tasks of a suite are strongly related: in MTEB(eng, v2) one factor holds 72 % of the variance over
-183 models and three hold 84.5 % (docs/methods.md, Joint calibration). Only full scores are needed,
-so every public model can teach it, not only those with item outcomes.
+Tasks of a suite are strongly correlated: in MTEB(eng, v2) one factor explains 72 % of the variance
+over 183 models and three explain 84.5 % (docs/methods.md, Joint calibration). The fit needs only
+full scores, so it uses every public model, also those without item outcomes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 N_FACTORS = 3
 MIN_UNIQUENESS = 0.05
-"""Least share of a task's variance that is its own."""
+"""Least share of a task's variance that the factors do not explain."""
 MIN_VARIANCE = 1e-8
 MAX_ITERATIONS = 30
 TOLERANCE = 1e-5
@@ -22,12 +22,12 @@ TOLERANCE = 1e-5
 
 @dataclass(frozen=True)
 class TaskCovariance:
-    """Distribution of a new model's full scores before anything is known of it.
+    """Prior distribution of a new model's full scores.
 
     Attributes:
         mean: (n_tasks,).
-        covariance: (n_tasks, n_tasks), with the uncertainty of the mean added.
-        n_effective: families it rests on.
+        covariance: (n_tasks, n_tasks), including the uncertainty of the mean.
+        n_effective: number of families.
     """
 
     mean: np.ndarray
@@ -35,18 +35,15 @@ class TaskCovariance:
     n_effective: float
 
 
-def fit_task_covariance(
-    scores: np.ndarray, families: Sequence[str], *, n_factors: int = N_FACTORS
-) -> TaskCovariance:
-    """Fit mean and covariance; families count once, missing scores are conditioned on the rest.
+def fit_task_covariance(scores: np.ndarray, families: Sequence[str]) -> TaskCovariance:
+    """Fit mean and covariance by expectation maximisation, with a factor model of the covariance.
 
-    Expectation maximisation with the covariance held to its factors; without missing scores it is
-    a single step.
+    There are N_FACTORS factors, and fewer with few families. Without missing scores the fit takes
+    one step.
 
     Args:
         scores: (n_models, n_tasks) full scores; NaN = none.
-        families: (n_models,) family of each; a family's models share the weight of one.
-        n_factors: common factors; fewer with few families.
+        families: (n_models,) family of each model; every family has the same total weight.
 
     Raises:
         ValueError: a task has no score at all.
@@ -60,16 +57,16 @@ def fit_task_covariance(
         )
     weights = family_weights(families)
     n = float(len(set(families)))
-    count = max(0, min(n_factors, int(n) - 2, values.shape[1] - 1))
+    count = max(0, min(N_FACTORS, int(n) - 2, values.shape[1] - 1))
     mean = _weighted_mean(values, seen, weights)
     start = _weighted_mean((values - mean) ** 2, seen, weights)
     covariance = np.diag(np.maximum(start, MIN_VARIANCE))
     patterns = _patterns(seen)
     for _ in range(MAX_ITERATIONS):
-        filled, doubt = _fill(values, patterns, weights, mean, covariance)
+        filled, uncertainty = _fill(values, patterns, weights, mean, covariance)
         new_mean = weights @ filled / weights.sum()
         centred = filled - new_mean
-        raw = (centred.T * weights) @ centred / weights.sum() + doubt
+        raw = (centred.T * weights) @ centred / weights.sum() + uncertainty
         new = with_factors(raw * n / max(n - 1.0, 1.0), count)
         change = np.abs(new - covariance).max() / np.abs(new).max()
         mean, covariance = new_mean, new
@@ -79,9 +76,9 @@ def fit_task_covariance(
 
 
 def with_factors(covariance: np.ndarray, n_factors: int) -> np.ndarray:
-    """Return the covariance with its correlations held to a few factors and a diagonal.
+    """Return the covariance with correlations of a few factors and a diagonal.
 
-    Principal factors: the diagonal of communalities is iterated; the variances stay as they are.
+    Principal factors with iterated communalities; the variances do not change.
     """
     sd = np.sqrt(np.maximum(np.diag(covariance), MIN_VARIANCE))
     correlation = covariance / np.outer(sd, sd)
@@ -99,9 +96,8 @@ def with_factors(covariance: np.ndarray, n_factors: int) -> np.ndarray:
         loadings *= np.sqrt(np.minimum(1.0, (1.0 - MIN_UNIQUENESS) / size))[:, None]
         common = loadings @ loadings.T
         communality = np.diag(common).copy()
-    found = common
-    np.fill_diagonal(found, 1.0)
-    return found * np.outer(sd, sd)
+    np.fill_diagonal(common, 1.0)
+    return common * np.outer(sd, sd)
 
 
 def family_weights(families: Sequence[str]) -> np.ndarray:
@@ -111,9 +107,9 @@ def family_weights(families: Sequence[str]) -> np.ndarray:
 
 
 def _patterns(seen: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Which tasks are seen together (n_tasks,), and the rows where just these are; whole rows not.
+    """Return each set of observed tasks (n_tasks,) with its rows, without rows of all tasks.
 
-    Hundreds of public models lack the same few sets of tasks: a set is solved for once.
+    Hundreds of public models lack the same few sets of tasks, and each set needs one solution.
     """
     found, which = np.unique(seen, axis=0, return_inverse=True)
     which = which.reshape(-1)
@@ -127,20 +123,20 @@ def _fill(
     mean: np.ndarray,
     covariance: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Conditional means in place of missing scores, and the mean of their covariances."""
+    """Return scores with conditional means for missing ones, and the mean of their covariances."""
     filled = np.where(np.isfinite(values), values, mean)
-    doubt = np.zeros_like(covariance)
+    uncertainty = np.zeros_like(covariance)
     for seen, rows in patterns:
         gone = ~seen
         cross = covariance[np.ix_(gone, seen)]
         gain = np.linalg.solve(covariance[np.ix_(seen, seen)], cross.T).T
         filled[np.ix_(rows, gone)] += (filled[np.ix_(rows, seen)] - mean[seen]) @ gain.T
         left = covariance[np.ix_(gone, gone)] - gain @ cross.T
-        doubt[np.ix_(gone, gone)] += weights[rows].sum() * 0.5 * (left + left.T)
-    return filled, doubt / weights.sum()
+        uncertainty[np.ix_(gone, gone)] += weights[rows].sum() * 0.5 * (left + left.T)
+    return filled, uncertainty / weights.sum()
 
 
 def _weighted_mean(values: np.ndarray, seen: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Mean over the seen rows (n_tasks,)."""
+    """Return the weighted mean over the observed rows (n_tasks,)."""
     mass = weights[:, None] * seen
     return np.asarray((np.where(seen, values, 0.0) * mass).sum(axis=0) / mass.sum(axis=0))

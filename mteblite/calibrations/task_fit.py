@@ -1,8 +1,8 @@
-"""The fit of a task: the one place where evidence becomes estimates, lines and a fitted task.
+"""The fit of a task: from evidence to estimates, calibration lines and a fitted task.
 
-A release fits on all reference models; a validation fold on those that it does not hold out. Both
-go through `TaskFits`, which remembers what folds and variants share: selections are shared by the
-estimators that use them, and results by folds that train on the same models.
+A release fits on all reference models, a validation fold on those that it does not hold out. Both
+use `TaskFits`, which caches selections for all estimators, and results for all folds with the same
+training models.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ from mteblite.task_types.scoring import check_selection, set_statistic
 
 @dataclass
 class Training:
-    """What some models teach about a task; made when first asked for.
+    """Item parameters and selections of a task on some training models, computed on first use.
 
     Attributes:
         reference: the training models, each with a full score and outcomes.
-        select: selector -> method used, positions in rank order, weights; see `choose_positions`.
-        fit_items: fits the items on the training models.
+        make_fit: fits the items on the training models.
+        make_selection: (selector, models, fit) -> method used, positions in rank order, weights;
+            see `choose_positions`.
     """
 
     reference: TaskEvidence
@@ -53,7 +54,7 @@ class Training:
 
     @cached_property
     def fit(self) -> ItemFit:
-        """The items fitted on them."""
+        """The items fitted on the training models."""
         return self.make_fit(self.reference)
 
     def select(self, selector: str) -> Positions:
@@ -63,22 +64,22 @@ class Training:
         return self.selections[selector]
 
     def usable_estimator(self, estimator: str) -> str:
-        """Return the estimator that steps in where abilities have no spread."""
+        """Return the estimator, or its replacement where abilities are not usable."""
         kind = self.reference.kind
         return usable_estimator(estimator, kind, usable=kind != "per_item" or self.fit.usable)
 
 
 @dataclass
 class TaskFits:
-    """Fits of one task on any of its models, and what they say of all of them.
+    """Fits of one task on subsets of its models, and estimates of all its models by each fit.
 
     Attributes:
         evidence: all models, each with a full score and outcomes.
-        k: items to select; may be changed between folds, results of both are remembered.
+        k: items to select; folds may change it, and the cache keeps results of every k.
         rng_keys: stable keys of the random draws, e.g. (suite, seed).
         statistic: the official set statistic.
         response_model: see `fit_items`.
-        costs: (n_items,) tokens of each item, where items are chosen for tokens; see `choose`.
+        costs: (n_items,) tokens of each item under `allocation: tokens`; see `choose`.
     """
 
     evidence: TaskEvidence
@@ -93,17 +94,11 @@ class TaskFits:
 
     @property
     def everything(self) -> np.ndarray:
-        """The mask (n_models,) of all models: what a release trains on."""
+        """The mask (n_models,) of all models, the training models of a release."""
         return np.ones(len(self.evidence.models), dtype=bool)
 
     def use(self, fit: ItemFit, selector: str, selection: pd.DataFrame) -> None:
-        """Take the fit and the selection on all models as they are stored.
-
-        Args:
-            fit: the items.
-            selector: the selector that was asked for.
-            selection: item_id, method, rank, weight.
-        """
+        """Use a stored fit and selection (item_id, method, rank, weight) of all models."""
         rows = selection.sort_values("rank")
         place = pd.Series(np.arange(len(fit.item_ids)), index=list(fit.item_ids))
         training = self.training(self.everything)
@@ -115,7 +110,7 @@ class TaskFits:
         )
 
     def training(self, train: np.ndarray) -> Training:
-        """Return what the models of a mask (n_models,) teach."""
+        """Return fit and selections on the models of a mask (n_models,)."""
         key = (train.tobytes(), self.k)
         if key not in self._training:
             k, keys, costs = self.k, self.rng_keys, self.costs
@@ -127,11 +122,11 @@ class TaskFits:
         return self._training[key]
 
     def forget_training(self) -> None:
-        """Drop fits and selections, which are large; estimates stay remembered."""
+        """Delete cached fits and selections, which are large; cached estimates stay."""
         self._training.clear()
 
     def raw(self, train: np.ndarray, selector: str, estimator: str) -> np.ndarray:
-        """Return uncalibrated estimates of all models (n_models,), training models or not."""
+        """Return uncalibrated estimates of all models (n_models,), training models included."""
         key = (train.tobytes(), f"{self.k}/{selector}/{estimator}")
         if key not in self._estimates:
             self._estimates[key] = self._raw(self.training(train), selector, estimator)
@@ -140,8 +135,8 @@ class TaskFits:
     def cross_fitted(self, train: np.ndarray, selector: str, estimator: str) -> np.ndarray:
         """Return estimates of training models by fits without them (n_models,), NaN elsewhere.
 
-        Every inner fold standardises, fits and selects anew without a group of families; items
-        differ between folds, as they will for a new model between releases.
+        Every inner fold standardises, fits and selects again without a group of families, so the
+        selected items differ between folds.
         """
         return cross_fitted(
             lambda inner: self.raw(inner, selector, estimator), train, self.evidence.families
@@ -150,54 +145,50 @@ class TaskFits:
     def calibrated(self, train: np.ndarray, variant: Variant) -> np.ndarray:
         """Return the calibrated estimates of all models (n_models,), not clipped.
 
-        NaN where an estimate is undefined, for all where it is so for every training model.
+        An undefined estimate gives NaN. If the estimates of all training models are undefined,
+        every model gets NaN.
         """
         kind = self.evidence.kind
         raw = self.raw(train, variant.selection(kind), variant.estimator_for(kind))
-        method, taught = self._taught(train, variant)
-        if not np.isfinite(taught).any():
+        method, estimates = self._calibration_data(train, variant)
+        if not np.isfinite(estimates).any():
             return np.full(len(raw), np.nan)
-        slope, intercept = find_line(method)(taught, self.evidence.full_scores[train])
+        slope, intercept = find_line(method)(estimates, self.evidence.full_scores[train])
         return np.asarray(slope * raw + intercept)
 
     def start(self, train: np.ndarray, variant: Variant) -> tuple[np.ndarray, np.ndarray]:
-        """Return what a joint calibration starts from, not clipped.
-
-        Args:
-            train: (n_models,) mask.
-            variant: with a joint calibration.
+        """Return the estimates before the joint calibration of a variant, not clipped.
 
         Returns:
-            Estimates of all models (n_models,), on the scale of full scores by a cross-fitted
-            offset or inverted line, and the cross-fitted ones of the training models, moved alike
-            (n_models,), NaN elsewhere.
+            Estimates of all models (n_models,) after the `starting_line`; and cross-fitted
+            estimates of the training models after the same line (n_models,), NaN elsewhere.
         """
         kind = self.evidence.kind
         parts = (variant.selection(kind), variant.estimator_for(kind))
-        taught = self.cross_fitted(train, *parts)
-        if not np.isfinite(taught[train]).any():
-            return np.full(len(train), np.nan), taught
+        cross_fitted = self.cross_fitted(train, *parts)
+        if not np.isfinite(cross_fitted[train]).any():
+            return np.full(len(train), np.nan), cross_fitted
         line = find_line(starting_line(kind))
-        slope, intercept = line(taught[train], self.evidence.full_scores[train])
-        return slope * self.raw(train, *parts) + intercept, slope * taught + intercept
+        slope, intercept = line(cross_fitted[train], self.evidence.full_scores[train])
+        return slope * self.raw(train, *parts) + intercept, slope * cross_fitted + intercept
 
     def fitted(self, variant: Variant) -> FittedTask:
-        """Return the task fitted on all models, ready to score new ones.
+        """Return the task fitted on all models, for scoring new ones.
 
-        A joint calibration is made over the tasks of a suite; here a task gets the line that it
-        starts from.
+        For a variant with a joint calibration, the line of the task is its `starting_line`.
 
         Raises:
-            ValueError: the estimate is undefined for every model, or the selection says nothing.
+            ValueError: the estimate, or the set metric on the selection, is undefined for every
+                model.
         """
         evidence, everything = self.evidence, self.everything
         training = self.training(everything)
         method, chosen, weights = training.select(variant.selection(evidence.kind))
         used = training.usable_estimator(variant.estimator_for(evidence.kind))
-        calibration, taught = self._taught(everything, variant)
+        calibration, estimates = self._calibration_data(everything, variant)
         try:
             check_selection(evidence.task_type, evidence.items.iloc[chosen])
-            line: Calibration = fit_calibration(calibration, taught, evidence.full_scores)
+            line: Calibration = fit_calibration(calibration, estimates, evidence.full_scores)
         except ValueError as error:
             raise ValueError(f"{evidence.task}: {error}") from error
         return FittedTask(
@@ -210,8 +201,8 @@ class TaskFits:
             estimator=used,
             calibration_method=calibration,
             calibration=line,
-            theta_mean=training.fit.theta_mean,
-            theta_sd=training.fit.theta_sd,
+            theta_mean=training.fit.ability.mean,
+            theta_sd=training.fit.ability.sd,
             reference_low=float(evidence.full_scores.min()),
             reference_high=float(evidence.full_scores.max()),
             statistic=self.statistic,
@@ -221,7 +212,7 @@ class TaskFits:
     def set_statistics(
         self, positions: np.ndarray, weights: np.ndarray, estimator: str = SET_STATISTIC
     ) -> np.ndarray:
-        """Return a set statistic of every model on a selection (n_models,); remembered.
+        """Return a set statistic of every model on a selection (n_models,); cached.
 
         Raises:
             ValueError: the task has no observations.
@@ -242,8 +233,8 @@ class TaskFits:
             )
         return self._statistics[key]
 
-    def _taught(self, train: np.ndarray, variant: Variant) -> tuple[str, np.ndarray]:
-        """The calibration of this kind of task, and the estimates (n_train,) to fit it on."""
+    def _calibration_data(self, train: np.ndarray, variant: Variant) -> tuple[str, np.ndarray]:
+        """Return the calibration of this kind of task and the estimates (n_train,) for its fit."""
         kind = self.evidence.kind
         parts = (variant.selection(kind), variant.estimator_for(kind))
         method = variant.calibration
@@ -270,7 +261,7 @@ class TaskFits:
             reference=reference_of(training.reference),
             method=method,
         )
-        # In the memory order of a new model's outcomes: another gives other last digits.
+        # The memory order of a new model's outcomes, because the last digits depend on the order.
         outcomes = np.ascontiguousarray(evidence.outcomes[:, chosen])
         return find_estimator(used)(outcomes, context)
 
@@ -281,7 +272,7 @@ def fits_of(evidence: TaskEvidence, k: int, rng_keys: tuple[str | int, ...]) -> 
 
 
 def reference_of(evidence: TaskEvidence) -> Reference:
-    """Return what estimators may know of the models that have a full score and outcomes.
+    """Return the models that have a full score and outcomes, as estimators use them.
 
     Raises:
         ValueError: there is no such model.

@@ -1,10 +1,10 @@
-"""A variant: how per-item tasks are selected and estimated, and how set metrics are selected."""
+"""A variant: selectors and estimators of per-item and set-metric tasks, and a calibration."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mteblite.calibrations.levels import check_calibration
+from mteblite.calibrations.levels import ALL_CALIBRATIONS
 from mteblite.calibrations.registry import (
     AIMS_AT_FULL_SCORE,
     SET_STATISTIC,
@@ -17,16 +17,12 @@ from mteblite.suites.method_keys import MethodKeys
 
 @dataclass(frozen=True)
 class Variant:
-    """Written `anchor/mean/anchorset`, with `+offset` and the like for another calibration.
+    """A combination of methods, written `<selection>/<estimator>/<set selection>`.
 
-    The set selection may name its estimator, as in `anchor/mean/anchorset:surrogate`.
+    Another calibration than `linear` follows a plus sign, as in `anchor/mean/anchorset+offset`.
+    Another set estimator follows a colon, as in `anchor/mean/anchorset:surrogate`.
 
-    Attributes:
-        per_item_selection: selector of per-item tasks.
-        estimator: estimator of per-item tasks.
-        set_selection: selector of set-metric tasks.
-        calibration: a name in `levels.ALL_CALIBRATIONS`, for both kinds.
-        set_estimator: estimator of set-metric tasks, the official statistic unless given.
+    The calibration is in `levels.ALL_CALIBRATIONS` and applies to tasks of both kinds.
 
     Raises:
         ValueError: a part is unknown.
@@ -39,13 +35,15 @@ class Variant:
     set_estimator: str = SET_STATISTIC
 
     def __post_init__(self) -> None:
-        for name in (self.per_item_selection, self.set_selection):
-            if name not in SELECTORS:
-                allowed = ", ".join(SELECTORS)
-                raise ValueError(f"selection {name!r} is unknown; allowed: {allowed}")
+        for part, name, known in (
+            ("selection", self.per_item_selection, SELECTORS),
+            ("selection", self.set_selection, SELECTORS),
+            ("calibration", self.calibration, ALL_CALIBRATIONS),
+        ):
+            if name not in known:
+                raise ValueError(f"{part} {name!r} is unknown; allowed: {', '.join(known)}")
         find_estimator(self.estimator)
         find_set_estimator(self.set_estimator)
-        check_calibration(self.calibration)
 
     @classmethod
     def parse(cls, text: str) -> Variant:
@@ -58,17 +56,12 @@ class Variant:
                 "<selection>/<estimator>/<set selection>, e.g. anchor/mean/anchorset"
             )
         set_selection, _, set_estimator = parts[2].partition(":")
-        return cls(
-            parts[0],
-            parts[1],
-            set_selection,
-            calibration or "linear",
-            set_estimator or SET_STATISTIC,
-        )
+        calibration, set_estimator = calibration or "linear", set_estimator or SET_STATISTIC
+        return cls(parts[0], parts[1], set_selection, calibration, set_estimator)
 
     @classmethod
     def chosen(cls, file: MethodKeys) -> Variant:
-        """Return the variant that a suite file chose."""
+        """Return the variant of a suite file."""
         return cls(
             file.per_item.selection,
             file.per_item.estimator,
@@ -92,7 +85,7 @@ class Variant:
         return self.estimator if kind == "per_item" else self.set_estimator
 
     def calibration_for(self, estimator: str) -> str:
-        """Return the calibration of an estimator: none where it aims at the full score itself."""
+        """Return the calibration of an estimator: none where it estimates the full score itself."""
         if self.calibration == "linear" and estimator in AIMS_AT_FULL_SCORE:
             return "none"
         return self.calibration

@@ -1,1 +1,1 @@
-"""Response models: how each item responds to ability, and each model's ability."""
+"""Response models: parameters of the items, and abilities of the models."""

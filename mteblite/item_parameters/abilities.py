@@ -18,8 +18,8 @@ class Abilities:
         theta: (n_models,) ability; NaN where the model has no full score.
         mean: mean full score of the training models.
         sd: their population standard deviation (ddof 0).
-        usable: False where there are fewer than 3 models or no spread; theta is then 0 and
-            rules that rely on item response models must fall back.
+        usable: False with fewer than 3 models or without spread. Theta is then 0, and methods that
+            need abilities use their fallback.
     """
 
     theta: np.ndarray
@@ -48,5 +48,5 @@ def standardize(full_scores: np.ndarray) -> Abilities:
 
 
 def has_spread(n_models: int, sd: float) -> bool:
-    """Say whether abilities of so many models with this spread can tell items apart."""
+    """Return whether this many models with this standard deviation suffice for abilities."""
     return n_models >= MIN_MODELS and sd >= MIN_SPREAD

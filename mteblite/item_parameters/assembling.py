@@ -1,4 +1,4 @@
-"""Put a task's evidence together from the rows of the stages above."""
+"""Make a task's evidence of the rows of earlier stages."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ def assemble_evidence(
             "so that mteb is run for them; else materialize outcomes and reference_scores"
         )
     is_set = task["kind"] == "set_metric"
+    part_of = task.get("part_of")  # not a text in rows of older versions
     return TaskEvidence(
         task=name,
         task_type=str(task["task_type"]),
@@ -57,10 +58,5 @@ def assemble_evidence(
         full_scores=rows["main_score"].to_numpy(float),
         pool_scores=rows["pool_score"].to_numpy(float),
         observations=tuple(load(f) for f in rows["observations"]) if is_set else None,
-        part_of=_text(task.get("part_of")),
+        part_of=part_of if isinstance(part_of, str) else "",
     )
-
-
-def _text(value: object) -> str:
-    """A text of the warehouse; rows of older versions have none."""
-    return value if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""All that is known about one task's items from the reference models."""
+"""Outcomes and full scores of the reference models on one task."""
 
 from __future__ import annotations
 
@@ -19,16 +19,13 @@ class TaskEvidence:
     Arrays are (n_models, n_items), models first; models are sorted by name and items by item_id.
 
     Attributes:
-        task: task name.
-        task_type: mteb's type.
         kind: `per_item` or `set_metric`.
         items: (n_items rows) item_id, hf_subset, split, stratum, gold, pool_weight.
-        models: names.
         families: family of each model.
         outcomes: (n_models, n_items); NaN = not observed.
         full_scores: (n_models,) main score of the full task; NaN = none.
         pool_scores: (n_models,) main score on the pool.
-        observations: per model the (n_items, d) array that set statistics need; None for per-item.
+        observations: per model the (n_items, d) input of set statistics; None for `per_item`.
         part_of: aggregate whose score is the mean over this task and its other parts, else "".
 
     Raises:
@@ -88,12 +85,12 @@ class TaskEvidence:
             else tuple(self.observations[i] for i in rows),
             part_of=self.part_of,
         )
-        # The items are the same, and so is what follows from them.
+        # The items are the same, so cached values of the items stay valid.
         object.__setattr__(found, "_of_items", self._of_items)
         return found
 
     def of_items(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return what `make` computes from `items` and the task type alone; made once.
+        """Return `make()`, cached under a name; it must depend only on `items` and the task type.
 
         Validation restricts the same items to hundreds of sets of models.
         """
@@ -103,11 +100,7 @@ class TaskEvidence:
 
 
 def types_of(evidences: Sequence[TaskEvidence]) -> TaskTypes:
-    """Return the types of some tasks with the aggregates that they are parts of.
-
-    Whatever weighs the tasks of a suite takes the types from here, so that the parts of an
-    aggregate count as one task everywhere.
-    """
+    """Return the types of tasks with their aggregates, so that parts of one count as one task."""
     return TaskTypes(
         {e.task: e.task_type for e in evidences}, {e.task: e.part_of for e in evidences}
     )

@@ -21,12 +21,12 @@ BINARY_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class ItemFit:
-    """A fitted task.
+    """Fitted items of a task.
 
     Attributes:
         response_model: name in RESPONSE_MODELS.
         item_ids: ids in the order of the parameters.
-        models: the models that the items were fitted on.
+        models: the training models.
         parameters: arrays (n_items,).
         ability: abilities of `models`, with the mean and sd that standardised them.
     """
@@ -38,18 +38,8 @@ class ItemFit:
     ability: Abilities
 
     @property
-    def theta_mean(self) -> float:
-        """Mean full score of the training models."""
-        return self.ability.mean
-
-    @property
-    def theta_sd(self) -> float:
-        """Population standard deviation of their full scores."""
-        return self.ability.sd
-
-    @property
     def usable(self) -> bool:
-        """False where abilities have no spread, so that response curves say nothing."""
+        """False where abilities have no spread, so that item parameters have no information."""
         return self.ability.usable
 
     @property
@@ -68,21 +58,28 @@ class ItemFit:
 
     @property
     def abilities(self) -> pd.DataFrame:
-        """One row per fitted model: model, theta."""
-        return pd.DataFrame({"model": list(self.models), "theta": self.ability.theta})
+        """One row per training model: model, theta, theta_mean, theta_sd."""
+        return pd.DataFrame(
+            {
+                "model": list(self.models),
+                "theta": self.ability.theta,
+                "theta_mean": self.ability.mean,
+                "theta_sd": self.ability.sd,
+            }
+        )
 
 
 def fit_items(evidence: TaskEvidence, response_model: str = "auto") -> ItemFit:
     """Fit every pool item on the models that have a full score and outcomes.
 
     Args:
-        evidence: outcomes and full scores of the training models; others are left out.
-        response_model: a name in RESPONSE_MODELS, or `auto`: 2PL exactly where every observed
-            outcome is 0 or 1, else linear-Gaussian.
+        evidence: the training models; those without a full score or outcomes are left out.
+        response_model: a name in RESPONSE_MODELS, or `auto`: 2PL where every observed outcome is
+            0 or 1, else linear-Gaussian.
 
     Raises:
         ValueError: no model has both a full score and outcomes, the response model is unknown,
-            or one in NEEDS_UNIT_RANGE is asked for outcomes outside [0, 1].
+            or it needs outcomes in [0, 1] and some are outside.
     """
     reference = restrict(evidence, usable_models(evidence))
     name = _choose(reference, response_model)
@@ -98,11 +95,7 @@ def fit_items(evidence: TaskEvidence, response_model: str = "auto") -> ItemFit:
 
 
 def fit_from_tables(item_parameters: pd.DataFrame, abilities: pd.DataFrame) -> ItemFit:
-    """Rebuild a fit from its stored rows.
-
-    Args:
-        item_parameters: item_id, response_model, slope, intercept, residual_sd, n_models.
-        abilities: model, theta, and theta_mean and theta_sd, the same in every row.
+    """Return a fit from its stored rows, `ItemFit.item_parameters` and `ItemFit.abilities`.
 
     Raises:
         ValueError: a table is empty, or the items name several response models.
@@ -151,28 +144,27 @@ def restrict(evidence: TaskEvidence, keep: np.ndarray) -> TaskEvidence:
 
 
 def is_binary(outcomes: np.ndarray) -> bool:
-    """Return True where every observed outcome is 0 or 1 (and at least one is observed)."""
+    """Return whether every observed outcome is 0 or 1, and at least one is observed."""
     seen = outcomes[np.isfinite(outcomes)]
     if seen.size == 0:
         return False
     return bool((np.minimum(np.abs(seen), np.abs(seen - 1.0)) <= BINARY_TOLERANCE).all())
 
 
-def in_unit_range(outcomes: np.ndarray) -> bool:
-    """Return True where every observed outcome is in [0, 1]."""
+def _in_unit_range(outcomes: np.ndarray) -> bool:
     seen = outcomes[np.isfinite(outcomes)]
     inside = (seen >= -BINARY_TOLERANCE) & (seen <= 1.0 + BINARY_TOLERANCE)
     return bool(inside.all())
 
 
 def _choose(evidence: TaskEvidence, response_model: str) -> str:
-    """Resolve `auto` and refuse what does not fit the outcomes."""
+    """Return the response model for `auto`; check that it is known and fits the outcomes."""
     if response_model == "auto":
         return "two_pl" if is_binary(evidence.outcomes) else "linear_gaussian"
     if response_model not in RESPONSE_MODELS:
         allowed = ", ".join(["auto", *RESPONSE_MODELS])
         raise ValueError(f"response model {response_model!r} is unknown; allowed: {allowed}")
-    if response_model in NEEDS_UNIT_RANGE and not in_unit_range(evidence.outcomes):
+    if response_model in NEEDS_UNIT_RANGE and not _in_unit_range(evidence.outcomes):
         low, high = np.nanmin(evidence.outcomes), np.nanmax(evidence.outcomes)
         raise ValueError(
             f"{evidence.task}: {response_model} needs outcomes in [0, 1], found "

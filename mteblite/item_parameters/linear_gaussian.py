@@ -25,7 +25,7 @@ def fit(theta: np.ndarray, outcomes: np.ndarray) -> ItemParameters:
         outcomes: (n_models, n_items); NaN = not observed.
 
     Returns:
-        Parameters; NaN for items that no model was observed on.
+        Parameters; NaN for items without an observed outcome.
     """
     seen = np.isfinite(outcomes)
     y = np.where(seen, outcomes, 0.0)

@@ -1,22 +1,18 @@
 """Two-parameter logistic item model given theta: P(y = 1) = sigmoid(slope * theta + intercept).
 
-Abilities are known, so each item is a two-parameter penalised logistic regression: strictly
-concave, hence one maximum, and finite even where a threshold separates the models. All items are
-fitted at once by damped Newton steps (docs/methods.md, Two-parameter logistic model).
+Abilities are known, so each item is a two-parameter penalised logistic regression. Its likelihood
+is strictly concave, with one finite maximum even where a threshold separates the models. All items
+are fitted at once by damped Newton steps (docs/methods.md, Two-parameter logistic model).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from mteblite.item_parameters.response_model import (
-    ItemParameters,
-    ResponseModel,
-    solve_each,
-)
+from mteblite.item_parameters.response_model import ItemParameters, ResponseModel
 
 SLOPE_PENALTY = 1.0
-"""An N(0, 1) prior on the slope in units of theta's standard deviation."""
+"""Precision of the normal prior of a slope, per standard deviation of theta."""
 INTERCEPT_PENALTY = 0.1
 MAX_STEP = 1.0
 TOLERANCE = 1e-8
@@ -32,7 +28,7 @@ def fit(theta: np.ndarray, outcomes: np.ndarray) -> ItemParameters:
             NaN = not observed.
 
     Returns:
-        Parameters; NaN for items that no model was observed on. `residual_sd` is the root mean
+        Parameters; NaN for items without an observed outcome. `residual_sd` is the root mean
         square of outcome minus expectation.
     """
     seen = np.isfinite(outcomes)
@@ -100,20 +96,27 @@ def information(parameters: ItemParameters, theta: np.ndarray) -> np.ndarray:
 
 
 def ability(parameters: ItemParameters, outcomes: np.ndarray) -> np.ndarray:
-    """Return the MAP theta under a N(0, 1) prior (docs/methods.md, Ability of a new model)."""
+    """Return the MAP theta under a N(0, 1) prior (docs/methods.md, Ability of a new model).
+
+    Each model takes Newton steps until its own convergence. With a common stop, a model's last
+    digits would depend on the other models.
+    """
     usable = np.isfinite(outcomes) & np.isfinite(parameters.intercept)
     y = np.where(usable, outcomes, 0.0)
     slope = np.where(usable, parameters.slope, 0.0)
     intercept = np.where(np.isfinite(parameters.intercept), parameters.intercept, 0.0)
-
-    def newton_step(theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        steep = slope[rows]
-        p = sigmoid(steep * theta[:, None] + intercept)
-        gradient = (steep * (y[rows] - p)).sum(axis=1) - theta
-        curvature = (steep**2 * p * (1.0 - p)).sum(axis=1) + 1.0
-        return np.clip(gradient / curvature, -MAX_STEP, MAX_STEP)
-
-    return solve_each(newton_step, len(outcomes), MAX_ITERATIONS, TOLERANCE)
+    theta, active = np.zeros(len(outcomes)), np.arange(len(outcomes))
+    for _ in range(MAX_ITERATIONS):
+        if active.size == 0:
+            break
+        a, known = slope[active], theta[active]
+        p = sigmoid(a * known[:, None] + intercept)
+        gradient = (a * (y[active] - p)).sum(axis=1) - known
+        curvature = (a**2 * p * (1.0 - p)).sum(axis=1) + 1.0
+        step = np.clip(gradient / curvature, -MAX_STEP, MAX_STEP)
+        theta[active] += step
+        active = active[np.abs(step) >= TOLERANCE]
+    return theta
 
 
 def sigmoid(eta: np.ndarray) -> np.ndarray:

@@ -14,15 +14,12 @@ from mteblite.validation.targets import combine, target_weights
 
 @dataclass(frozen=True)
 class SuiteScore:
-    """Scores of one model on a suite; NaN where a task that belongs in is missing.
+    """Scores of one model on a suite; NaN for a mean that lacks a task.
 
     Attributes:
-        mean: mean over tasks.
-        macro_mean: mean over type means.
-        type_means: mean over the tasks of each type.
         n_tasks: tasks with a prediction.
-        ranges: lowest and highest value that `macro`, `mean` and each `type:` can have at all:
-            the same means of the tasks' legal ranges.
+        ranges: lowest and highest possible value of `macro`, `mean` and each `type:`, i.e. the same
+            means of the tasks' legal ranges.
     """
 
     mean: float
@@ -33,14 +30,10 @@ class SuiteScore:
 
 
 def aggregate(task_scores: pd.DataFrame, task_types: Mapping[str, str]) -> SuiteScore:
-    """Return the suite score of one model; never over another set of tasks than the suite's.
-
-    Args:
-        task_scores: task, predicted.
-        task_types: type of every task of the suite.
+    """Return the suite score of one model from rows of task and predicted.
 
     Raises:
-        ValueError: a task is not in the suite, or is there twice.
+        ValueError: a task is not in the suite, or has two rows.
     """
     tasks = sorted(task_types)
     scores = task_scores.set_index("task")["predicted"]
@@ -64,7 +57,7 @@ def aggregate(task_scores: pd.DataFrame, task_types: Mapping[str, str]) -> Suite
     )
 
 
-def suite_rows(score: SuiteScore, half_widths: pd.DataFrame | None = None) -> dict[str, object]:
+def suite_rows(score: SuiteScore, half_widths: pd.DataFrame) -> dict[str, object]:
     """Return the row of `lite_scores.suite_scores`: mean and macro mean with their intervals."""
     mean = _interval("mean", score.mean, score, half_widths)
     macro = _interval("macro", score.macro_mean, score, half_widths)
@@ -80,7 +73,7 @@ def suite_rows(score: SuiteScore, half_widths: pd.DataFrame | None = None) -> di
     }
 
 
-def type_rows(score: SuiteScore, half_widths: pd.DataFrame | None = None) -> pd.DataFrame:
+def type_rows(score: SuiteScore, half_widths: pd.DataFrame) -> pd.DataFrame:
     """Return one row per task type: task_type, mean, lower, upper, interval_method."""
     rows = [
         (kind, mean, *_interval(f"type:{kind}", mean, score, half_widths))
@@ -90,10 +83,10 @@ def type_rows(score: SuiteScore, half_widths: pd.DataFrame | None = None) -> pd.
 
 
 def _interval(
-    target: str, value: float, score: SuiteScore, half_widths: pd.DataFrame | None
+    target: str, value: float, score: SuiteScore, half_widths: pd.DataFrame
 ) -> tuple[float, float, str]:
-    """Ends and method of a target's interval, within what the target can be at all."""
-    if half_widths is None or target not in set(half_widths["target"]):
+    """Return the ends and the method of a target's interval, within the target's range."""
+    if target not in set(half_widths["target"]):
         return float("nan"), float("nan"), "none"
     row = half_widths.loc[half_widths["target"] == target].iloc[0].to_dict()
     half = float(row["half_width"])

@@ -1,4 +1,4 @@
-"""Two models beside each other: the difference on every target, with a verdict."""
+"""Comparison of two models: the difference on every target, with a verdict."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ class Comparison:
             difference with the ends of its interval, probability that the first model is better,
             and verdict (`better`, `worse`, `undecided`).
         level: nominal level of the intervals.
-        joint: whether a joint calibration tells the differences of tasks that were not scored.
-        not_scored: tasks that one of the models lacks. Means over them are left out, unless joint.
+        joint: whether a joint calibration predicts the differences of tasks that were not scored.
+        not_scored: tasks that one of the models lacks. Without a joint calibration, means over
+            them are left out.
     """
 
     differences: pd.DataFrame
@@ -44,32 +45,24 @@ def compare_observed(
     joint: JointCalibration | None,
     level: float,
 ) -> Comparison:
-    """Compare two models by what they did on the selected items.
+    """Compare two models by their results on the selected items; see `paired_differences`.
 
-    Args:
-        fitted: the suite's tasks.
-        first: per task the outcomes (k,) or observations (k, d) of the first model.
-        second: the same of the second.
-        types: type of every task.
-        joint: the suite's joint calibration, if it has one.
-        level: of the intervals.
+    `fitted` are all tasks of the suite; a model may lack some of them.
     """
     shared = [t for t in fitted if t.task in first and t.task in second]
     names = {t.task for t in shared}
     known = TaskTypes({t: kind for t, kind in types.items() if t in names}, types.parts)
-    found = (
-        paired_differences(shared, first, second, level=level, types=known, joint=joint)
-        if shared
-        else {}
-    )
-    whole = set(found) if joint is not None else _whole_targets(fitted, names)
-    rows = [_row(target, d) for target, d in found.items() if target in whole]
+    found: dict[str, Difference] = {}
+    if shared:
+        found = paired_differences(shared, first, second, level=level, types=known, joint=joint)
+    complete = set(found) if joint is not None else _complete_targets(fitted, names)
+    rows = [_row(target, d) for target, d in found.items() if target in complete]
     lacking = tuple(sorted({t.task for t in fitted} - names))
     return Comparison(pd.DataFrame(rows, columns=COLUMNS), level, joint is not None, lacking)
 
 
-def _whole_targets(fitted: Sequence[FittedTask], shared: set[str]) -> set[str]:
-    """Targets all of whose tasks are shared: a mean is never over other tasks than the suite's."""
+def _complete_targets(fitted: Sequence[FittedTask], shared: set[str]) -> set[str]:
+    """Return the targets whose tasks are all shared."""
     targets = {f"task:{name}" for name in shared}
     by_type: dict[str, list[str]] = {}
     for task in fitted:

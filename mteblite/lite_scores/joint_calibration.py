@@ -1,7 +1,7 @@
-"""Lite scores under a joint calibration: all tasks of a model at once, with honest intervals.
+"""Lite scores under a joint calibration: all tasks of a model together, with intervals.
 
-The posterior of the joint calibration says how certain each score is, also where tasks are missing;
-conformal factors from held-out families say how much wider intervals must be to hold
+The joint calibration has a posterior standard deviation of each score, also where tasks are
+missing. Conformal factors from held-out families correct the width of the intervals
 (docs/methods.md, Intervals of a joint calibration).
 """
 
@@ -22,21 +22,21 @@ from mteblite.validation.conformal import LEVEL, HalfWidth, half_width
 from mteblite.validation.targets import target_weights
 
 GAUSSIAN = "posterior"
-"""Interval method without held-out families to check the posterior by."""
+"""Interval method without conformal factors, i.e. without held-out families."""
 FORMAT = 1
 """Of the stored form."""
 
 
 @dataclass(frozen=True)
 class JointCalibration:
-    """A joint calibration ready to score new models.
+    """A joint calibration for scoring new models.
 
     Attributes:
         tasks: names, in the order of the arrays.
         task_types: type of each task.
         blup: prior and noise.
-        factors: by target (`macro`, `mean`, `type:<type>`, `task:<name>`) the number of posterior
-            standard deviations that an interval reaches, see `conformal_factors`.
+        factors: by target (`macro`, `mean`, `type:<type>`, `task:<name>`) the half-width in
+            posterior standard deviations, see `conformal_factors`.
         level: coverage of the intervals.
     """
 
@@ -50,12 +50,12 @@ class JointCalibration:
         """Return the scores of one model.
 
         Args:
-            estimates: by task the estimate that the joint calibration starts from
-                (`FittedTask.calibrated` of a task fitted with `+blup`); tasks may be missing.
+            estimates: estimate by task (`FittedTask.calibrated` of a task fitted with `+blup`);
+                tasks may be missing.
 
         Returns:
             One row per target: target, predicted, sd, half_width, lower, upper, interval_method,
-            observed (False for a task that was predicted from the others alone).
+            observed (False where a task of the target has no estimate).
 
         Raises:
             ValueError: a task is not in the suite, or no task has an estimate.
@@ -71,17 +71,15 @@ class JointCalibration:
         return pd.DataFrame([self._row(t, w, found, np.isfinite(row)) for t, w in targets.items()])
 
     def usual_widths(self) -> pd.DataFrame:
-        """Return the half-widths of a usual model that was scored on every task.
+        """Return target, half_width and interval_method of an average model with all tasks.
 
-        Returns:
-            target, half_width, interval_method. Without some tasks, or with odd estimates, a
-            model's intervals are wider.
+        Intervals of a model with missing tasks or unusual estimates are wider.
         """
-        usual = dict(zip(self.tasks, self.blup.prior.mean.tolist(), strict=True))
-        return self.score(usual)[["target", "half_width", "interval_method"]]
+        average = dict(zip(self.tasks, self.blup.prior.mean.tolist(), strict=True))
+        return self.score(average)[["target", "half_width", "interval_method"]]
 
     def to_json(self) -> str:
-        """Return its stored form."""
+        """Return the joint calibration as JSON."""
         value = {
             "format": FORMAT,
             "tasks": list(self.tasks),
@@ -98,10 +96,10 @@ class JointCalibration:
 
     @classmethod
     def from_json(cls, text: str) -> JointCalibration:
-        """Return what `to_json` wrote.
+        """Return the joint calibration of `to_json`.
 
         Raises:
-            ValueError: a format or a kind that this version does not know.
+            ValueError: the format or the kind is unknown.
         """
         value = json.loads(text)
         if value.get("format") != FORMAT or "covariance" not in value:
@@ -125,7 +123,7 @@ class JointCalibration:
     def _row(
         self, target: str, weights: np.ndarray, found: JointPrediction, seen: np.ndarray
     ) -> dict[str, object]:
-        """The score of one target with its interval."""
+        """Return the score of one target with its interval."""
         mean, sd = (float(v[0]) for v in found.combined(weights))
         types = [self.task_types[t] for t, w in zip(self.tasks, weights, strict=True) if w > 0]
         low = min(legal_range(t)[0] for t in types)
@@ -152,17 +150,16 @@ def conformal_factors(
     *,
     level: float = LEVEL,
 ) -> dict[str, HalfWidth]:
-    """Return how many posterior standard deviations an interval must reach, by target.
+    """Return the half-widths of intervals in posterior standard deviations, by target.
 
-    Hierarchical conformal prediction of |error| / sd: a family counts once, by all of its members;
-    see `conformal.half_width`.
+    Hierarchical conformal prediction of |error| / sd; see `conformal.half_width`.
 
     Args:
         errors: (n_models, n_targets) held-out predicted minus actual; NaN = unknown.
         deviations: (n_models, n_targets) posterior standard deviations.
         families: (n_models,).
         targets: (n_targets,) names.
-        level: coverage; with fewer families than level / (1 - level) a Student-t factor steps in.
+        level: coverage.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         scaled = errors / deviations

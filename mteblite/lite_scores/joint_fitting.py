@@ -1,4 +1,4 @@
-"""Fit the joint calibration of a suite on its reference models, with intervals of held-out ones."""
+"""Fit the joint calibration of a suite, with intervals from held-out families."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from mteblite.validation.conformal import LEVEL, HalfWidth
 from mteblite.validation.folds import Fold, family_by_model, family_folds
 from mteblite.validation.joint_folds import JointFolds
 from mteblite.validation.lomo import MIN_TRAINING_MODELS, Settings, refits_of
-from mteblite.validation.targets import target_weights
+from mteblite.validation.targets import combine, target_weights
 
 EVERYTHING = Fold("", frozenset())
-"""All reference models train; a family cannot be called that."""
+"""The fold of a release, in which all reference models train. No family has an empty name."""
 
 
 def fit_joint(
@@ -28,15 +28,10 @@ def fit_joint(
     k_by_task: Mapping[str, int] | None = None,
     level: float = LEVEL,
 ) -> JointCalibration:
-    """Fit the joint calibration that goes with the tasks that `TaskFits.fitted` makes.
+    """Fit the joint calibration for the tasks of `TaskFits.fitted`.
 
-    Args:
-        evidences: the suite's tasks with the kept reference models.
-        variant: with a calibration in JOINT.
-        settings: those of the validation: K of the folds, seed, public scores.
-        k_by_task: items that were selected of each task on all models (by token: K); None = as in
-            the folds.
-        level: coverage of the intervals.
+    Settings are those of the validation. `k_by_task` is the K of each task's selection on all
+    models; None = as in the folds.
 
     Raises:
         ValueError: the variant has no joint calibration.
@@ -69,7 +64,7 @@ def _factors(
     types: Mapping[str, str],
     level: float,
 ) -> dict[str, HalfWidth]:
-    """Conformal factors from every family held out in turn."""
+    """Return conformal factors from every family held out in turn."""
     targets = target_weights(tasks, types, with_types=True)
     errors: list[np.ndarray] = []
     deviations: list[np.ndarray] = []
@@ -77,12 +72,12 @@ def _factors(
     for fold in folds:
         known, data = joint.training(fold, variant)
         if known != tasks:
-            continue  # a task that only this family has: its macro mean is another one
+            continue  # only this family has some task, so its macro mean is over fewer tasks
         _, estimates, actual = joint.held_out(fold, variant)
         found = Blup.fit(data).predict(estimates)
         pairs = [found.combined(w) for w in targets.values()]
-        truth = [_mean(actual, w) for w in targets.values()]
-        errors.append(np.column_stack([m - t for (m, _), t in zip(pairs, truth, strict=True)]))
+        full = [combine(actual, w) for w in targets.values()]
+        errors.append(np.column_stack([m - f for (m, _), f in zip(pairs, full, strict=True)]))
         deviations.append(np.column_stack([sd for _, sd in pairs]))
         names += [fold.name] * len(estimates)
     if not errors:
@@ -90,9 +85,3 @@ def _factors(
     return conformal_factors(
         np.concatenate(errors), np.concatenate(deviations), names, list(targets), level=level
     )
-
-
-def _mean(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Weighted mean; NaN where a needed task is missing."""
-    needed = weights > 0
-    return np.asarray(scores[:, needed] @ weights[needed])

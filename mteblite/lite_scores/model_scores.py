@@ -1,6 +1,6 @@
 """All lite scores of one model: every task, type means, mean and macro mean, with intervals.
 
-Task by task with half-widths, or through the suite's calibration over all tasks where it has one.
+Scores come task by task with half-widths, or from the suite's joint calibration where it has one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ModelScores:
         tasks: TASK_SCORE_COLUMNS and observed, sorted by task.
         types: task_type, predicted, lower, upper, interval_method, out_of_range.
         suite: mean, macro_mean, their ends, interval_method, n_tasks, out_of_range.
-        score: the means by themselves.
+        score: the means without intervals.
     """
 
     tasks: pd.DataFrame
@@ -46,14 +46,14 @@ def score_model(
 
     Args:
         fitted: the suite's tasks.
-        observed: per task the outcomes (k,) or observations (k, d) on its selection. Only a joint
-            calibration predicts tasks that are missing here, from the others.
+        observed: per task the outcomes (k,) or observations (k, d) on its selection. Tasks may be
+            missing; a joint calibration predicts them from the others.
         widths: target, half_width, interval_method, reference_low, reference_high.
         joint: the suite's joint calibration, if it has one.
-        types: type of every task, see `TaskTypes`; None = as fitted, no task part of another.
+        types: type of every task, see `TaskTypes`; None = as fitted, without aggregates.
 
     Raises:
-        ValueError: no task was observed, or one that is not fitted.
+        ValueError: no task was observed, or an observed task is not fitted.
     """
     types = types or {t.task: t.task_type for t in fitted}
     if joint is not None:
@@ -75,7 +75,7 @@ def score_model(
 def _estimates(
     fitted: Sequence[FittedTask], observed: Mapping[str, np.ndarray]
 ) -> dict[str, tuple[float, float]]:
-    """(raw, calibrated) of each observed task."""
+    """Return (raw, calibrated) of each observed task."""
     found = {}
     for task in fitted:
         if task.task in observed:
@@ -87,9 +87,9 @@ def _estimates(
 def _joint_scores(
     fitted: Sequence[FittedTask], observed: Mapping[str, np.ndarray], joint: JointCalibration
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """One row per task of the suite, observed or not; and the half-width of every target.
+    """Return one row per task of the suite, and the half-width of every target for this model.
 
-    Half-widths are this model's own: they depend on which tasks it has.
+    Half-widths depend on the tasks that were observed.
     """
     estimates = _estimates(fitted, observed)
     table = joint.score({t: e[1] for t, e in estimates.items()})
@@ -117,7 +117,7 @@ def _joint_scores(
 
 
 def _beyond(ranges: pd.DataFrame, target: str, value: float) -> bool:
-    """Whether a score lies beyond every reference model's; False where there is no telling."""
+    """Return whether a score is beyond all reference models; False where their range is unknown."""
     if target not in ranges.index or "reference_low" not in ranges:
         return False
     row = ranges.loc[target]

@@ -1,4 +1,4 @@
-"""What a model did on a selection: outcomes of per-item tasks, observations of set metrics."""
+"""Results of a model on a selection: outcomes of per-item tasks, observations of set metrics."""
 
 from __future__ import annotations
 
@@ -17,17 +17,10 @@ def observe_selection(
     *,
     similarity: str = "cosine",
 ) -> np.ndarray:
-    """Return a model's results on a selection, in the order of its rows.
+    """Return a model's results on a selection in rank order: (k,) outcomes or (k, d) observations.
 
-    Args:
-        kind: `per_item` or `set_metric`.
-        restricted: the pool cut to the selected items (`pools.restriction.restrict`).
-        vectors: (n_texts, dim) of the cut pool's texts.
-        selection: item_id in rank order.
-        similarity: see `score_pool`.
-
-    Returns:
-        (k,) outcomes, or (k, d) observations.
+    The pool is restricted to the selected items (`pools.restriction.restrict`), and the vectors
+    (n_texts, dim) are those of its texts.
     """
     if kind == "per_item":
         found = score_pool(restricted, vectors, similarity=similarity).outcomes
@@ -38,12 +31,9 @@ def observe_selection(
 
 
 def observation_rows(task: str, selection: pd.DataFrame, observed: np.ndarray) -> pd.DataFrame:
-    """Return what a model did on a selection as rows: task, item_id, rank, observed (a list).
+    """Return a model's results (k,) or (k, d) on a selection, both in rank order, as rows.
 
-    Args:
-        task: name.
-        selection: item_id in rank order.
-        observed: (k,) outcomes or (k, d) observations, in that order.
+    The columns are task, item_id, rank and observed (a list).
     """
     values = np.asarray(observed, dtype=float).reshape(len(selection), -1)
     return pd.DataFrame(
@@ -57,11 +47,6 @@ def observation_rows(task: str, selection: pd.DataFrame, observed: np.ndarray) -
 
 
 def observed_from_rows(rows: pd.DataFrame, kind: str) -> np.ndarray:
-    """Return what `observation_rows` wrote of one task: (k,) outcomes or (k, d) observations.
-
-    Args:
-        rows: rank, observed.
-        kind: `per_item` or `set_metric`.
-    """
+    """Return (k,) outcomes (`per_item`) or (k, d) observations from `observation_rows`."""
     values = np.array([list(v) for v in rows.sort_values("rank")["observed"]], dtype=float)
     return values[:, 0] if kind == "per_item" else values

@@ -1,9 +1,9 @@
-"""Difference of two models on the items that they share: what a merge is judged by.
+"""Difference of two models on the same items, e.g. of two merges.
 
-Errors of a subset are mostly shared by models that answer alike, so the difference of two siblings
-is several times more certain than either score (docs/methods.md, Paired differences). Items are
-redrawn in pairs; calibrations apply to both models, so offsets cancel. Under a joint calibration
-differences of the tasks inform each other, as scores do, but with the noise of a difference.
+Similar models share most of the error of a selection, so the difference of two siblings has a
+standard error several times smaller than either score (docs/methods.md, Paired differences). The
+bootstrap draws items of both models in pairs. Offsets of the calibrations cancel. A joint
+calibration combines the differences of tasks as it combines scores, with the noise of a difference.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import pandas as pd
 from mteblite.calibrations.blup import MAX_DEVIATION, MIN_NOISE
 from mteblite.calibrations.fitted_task import FittedTask
 from mteblite.calibrations.gaussian import condition
-from mteblite.calibrations.registry import SET_STATISTIC, find_set_estimator
 from mteblite.lite_scores.joint_calibration import JointCalibration
 from mteblite.seeds import generator
 from mteblite.validation.targets import target_weights
@@ -28,13 +27,9 @@ DRAWS = 400
 
 @dataclass(frozen=True)
 class Difference:
-    """First model minus second on one target.
+    """First model minus second on one target, with its interval.
 
-    Attributes:
-        value: difference of the predicted full scores.
-        lower: end of the interval.
-        upper: other end.
-        share_positive: probability that the first model is ahead.
+    `share_positive` is the probability that the first model is better.
     """
 
     value: float
@@ -59,12 +54,12 @@ def paired_differences(
         fitted: the tasks that both were scored on.
         first: per task the outcomes (k,) or observations (k, d) of the first model.
         second: the same of the second.
-        level: of the intervals, which are for the pool: what the pool differs from the full task
-            is not in them.
+        level: of the intervals. They are for the pool and do not include the difference of pool and
+            full task.
         draws: bootstrap draws.
-        types: type of every task, see `TaskTypes`; None = as fitted, no task part of another.
-        joint: the suite's joint calibration, if it has one. The targets are then of all its tasks:
-            those that were not scored follow from the others.
+        types: type of every task, see `TaskTypes`; None = as fitted, without aggregates.
+        joint: the suite's joint calibration, if it has one. It predicts the differences of tasks
+            that were not scored, so the targets are those of all tasks.
 
     Raises:
         ValueError: a model lacks a task.
@@ -90,7 +85,7 @@ def paired_differences(
 
 
 def _redrawn(value: float, spread: np.ndarray, level: float) -> Difference:
-    """A difference with the quantiles of its redrawn deviations (draws,)."""
+    """Return a difference with the quantiles of its bootstrap deviations (draws,)."""
     low, high = np.nanquantile(spread, [(1 - level) / 2, (1 + level) / 2])
     return Difference(value, value + low, value + high, float((value + spread > 0).mean()))
 
@@ -98,10 +93,10 @@ def _redrawn(value: float, spread: np.ndarray, level: float) -> Difference:
 def _joint(
     joint: JointCalibration, names: list[str], values: np.ndarray, spread: np.ndarray, level: float
 ) -> dict[str, Difference]:
-    """Differences given those of the tasks (n,) and their redrawn deviations (draws, n).
+    """Return differences, given those of the tasks (n,) and their bootstrap deviations (draws, n).
 
-    Two models of the prior differ by N(0, 2 covariance); siblings differ less, so that differences
-    are shrunk too little rather than too much.
+    The difference of two models of the prior is N(0, 2 covariance). That of siblings is smaller, so
+    the posterior shrinks differences too little rather than too much.
     """
     place = [joint.tasks.index(name) for name in names]
     observed, noise = (np.full(len(joint.tasks), np.nan) for _ in range(2))
@@ -119,11 +114,11 @@ def _joint(
 
 
 def _drawn(task: FittedTask, pair: tuple[np.ndarray, np.ndarray], draws: int) -> np.ndarray:
-    """Deviations of the difference over redrawn items (draws,), centred.
+    """Return the centred bootstrap deviations of the difference (draws,).
 
-    Per-item tasks redraw the weighted mean whatever the estimator: others are nearly linear in the
-    outcomes, and their refit per draw would cost seconds. Items drawn without replacement from a
-    finite pool vary less, by 1 - k / N.
+    Per-item tasks use the weighted mean for every estimator, because the others are nearly linear
+    in the outcomes and too slow for every draw. The variance has the factor 1 - k / N of items
+    drawn without replacement from a finite pool.
     """
     weights = task.selection["weight"].to_numpy(dtype=float)
     k, size = len(weights), max(len(task.items), 1)
@@ -146,11 +141,10 @@ def _drawn(task: FittedTask, pair: tuple[np.ndarray, np.ndarray], draws: int) ->
 def _statistic(
     task: FittedTask, pair: tuple[np.ndarray, np.ndarray], rows: pd.DataFrame, counts: np.ndarray
 ) -> float:
-    """Difference of a set statistic on redrawn items; copies count as weight."""
+    """Return the difference of a set statistic on drawn items; counts multiply the weights."""
     kept = np.flatnonzero(counts)
     rows = rows.iloc[kept].reset_index(drop=True)
     weights = task.selection["weight"].to_numpy(dtype=float)[kept] * counts[kept]
-    official = task.estimator == SET_STATISTIC
-    statistic = task.statistic if official else find_set_estimator(task.estimator)
-    a, b = (statistic(task.task_type, o[kept], rows, weights / weights.sum()) for o in pair)
+    weights = weights / weights.sum()
+    a, b = (task.set_estimator(task.task_type, o[kept], rows, weights) for o in pair)
     return float(a - b)

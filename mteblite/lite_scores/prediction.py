@@ -1,4 +1,4 @@
-"""Predict the full score of every task from a model's results on the selected items alone."""
+"""Predict the full score of every task from a model's results on the selected items."""
 
 from __future__ import annotations
 
@@ -11,15 +11,8 @@ from mteblite.calibrations.estimator import legal_range
 from mteblite.calibrations.fitted_task import FittedTask
 
 TASK_SCORE_COLUMNS = [
-    "task",
-    "raw",
-    "predicted",
-    "lower",
-    "upper",
-    "interval_method",
-    "out_of_range",
-    "n_items",
-]
+    "task", "raw", "predicted", "lower", "upper", "interval_method", "out_of_range", "n_items",
+]  # fmt: skip
 
 
 def predict_tasks(
@@ -37,11 +30,11 @@ def predict_tasks(
 
     Returns:
         TASK_SCORE_COLUMNS, sorted by task: `raw` before calibration, `predicted` and the interval
-        clipped to the legal range, `out_of_range` True where the unclipped prediction lies beyond
-        all reference models (there the calibration extrapolates), `n_items` selected.
+        clipped to the legal range, `out_of_range` True where the unclipped prediction is beyond all
+        reference models (so that the calibration extrapolates), `n_items` selected.
 
     Raises:
-        ValueError: a task was observed that is not fitted, or with the wrong number of items.
+        ValueError: an observed task is not fitted, or has the wrong number of items.
     """
     unknown = sorted(set(observed) - {task.task for task in fitted})
     if unknown:
@@ -62,7 +55,7 @@ def predict_tasks(
 
 
 def _widths(half_widths: pd.DataFrame | None) -> dict[str, tuple[float, str]]:
-    """Half-width and its method by target."""
+    """Return half-width and method by target."""
     if half_widths is None:
         return {}
     columns = (half_widths[c] for c in ("target", "half_width", "interval_method"))
@@ -70,7 +63,7 @@ def _widths(half_widths: pd.DataFrame | None) -> dict[str, tuple[float, str]]:
 
 
 def _predict(task: FittedTask, observed: np.ndarray, width: tuple[float, str]) -> dict[str, object]:
-    """The row of one task."""
+    """Return the row of one task."""
     raw = task.raw(observed)
     calibrated = float(task.calibration.apply(np.array([raw]))[0])
     low, high = legal_range(task.task_type)

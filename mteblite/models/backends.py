@@ -1,4 +1,4 @@
-"""Backends of sentence-transformers other than torch: what they need, and how to get it."""
+"""Backends of sentence-transformers other than torch: the packages they need."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ _PACKAGES = {
 """Packages of each backend, and a module of each package."""
 
 _NOTES = {
-    "onnx": ". If pip finds no versions that go together (optimum-onnx 0.1 needs transformers 4, "
-    "sentence-transformers 6 needs 5), openvino is the other way",
+    "onnx": ". If pip finds no compatible versions (optimum-onnx 0.1 needs transformers 4, "
+    "sentence-transformers 6 needs 5), choose openvino",
 }
 
 
 def require_backend(model: str, backend: str) -> None:
-    """Check that a backend is installed, before minutes of loading.
+    """Check that a backend is installed, before the weights are loaded.
 
     Args:
         model: the model's name, for the message.
         backend: `torch`, `onnx` or `openvino`.
 
     Raises:
-        ValueError: packages are absent; names them and the way to get them.
+        ValueError: packages are absent; names them and how to install them.
     """
     absent = [name for name, module in _PACKAGES.get(backend, {}).items() if not _has(module)]
     if absent:
         raise ValueError(
             f"backend {backend!r} of model {model!r} needs {' and '.join(absent)}, not installed "
-            f"here: {way_out(backend)}"
+            f"here: {install_hint(backend)}"
         )
 
 
-def way_out(backend: str) -> str:
-    """Return what to do about a backend that is not there, or breaks.
+def install_hint(backend: str) -> str:
+    """Return the advice for a backend that is absent or cannot be imported.
 
-    The command pins sentence-transformers, for pip would go back to an old one for the backend.
+    The command pins sentence-transformers, because pip would otherwise install an old version.
     """
     version = importlib.metadata.version("sentence-transformers")
     command = f"pip install 'sentence-transformers[{backend}]=={version}'"
@@ -48,5 +48,5 @@ def way_out(backend: str) -> str:
 def _has(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # not even the package that it is a part of
+    except ModuleNotFoundError:  # its parent package is absent
         return False

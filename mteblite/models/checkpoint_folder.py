@@ -1,4 +1,4 @@
-"""Which model an argument means: a name, or the folder of a checkpoint."""
+"""The model that an argument means: a name, or the folder of a checkpoint."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def named_model(model: str | Path) -> SuiteModel:
     """Return the model that a name or the folder of a checkpoint stands for.
 
     Raises:
-        ValueError: it looks like a folder, but there is none; or the name is not allowed.
+        ValueError: the folder does not exist, or the name is not allowed.
     """
     folder = checkpoint_folder(model)
     if folder is None:
@@ -23,11 +23,11 @@ def named_model(model: str | Path) -> SuiteModel:
 def checkpoint_folder(model: str | Path) -> tuple[str, str] | None:
     """Return the name and the absolute path of a checkpoint's folder; None for any other name.
 
-    The name is the folder's, with signs that a model's name must not have replaced; it is "" where
-    nothing is left.
+    The name is the folder's, with hyphens for characters that a model's name must not have. It is
+    "" where no other character is left.
 
     Raises:
-        ValueError: it looks like a folder, but there is none.
+        ValueError: the argument is a path, but the folder does not exist.
     """
     folder = Path(model).expanduser()
     if folder.is_dir():

@@ -1,13 +1,12 @@
-"""Loaded models as encoders: sentence-transformers, encoders of mteb, anything that encodes texts.
+"""Loaded models as encoders: sentence-transformers, encoders of mteb, any object with `encode`.
 
-Nothing tells when the weights of a loaded model change, so its vectors are kept for one call only.
+The weights of a loaded model can change at any time, so its vectors are kept for one call only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from mteblite.models.encoders import EncodingSettings
@@ -28,14 +27,14 @@ def object_encoder(
     settings: EncodingSettings,
     progress: Callable[[int, int], None],
 ) -> Iterator[StoredEncoder]:
-    """Give a loaded model as an encoder, and leave the model as it was.
+    """Yield a loaded model as an encoder, and restore the model's settings at the end.
 
     Args:
         model: a SentenceTransformer, an encoder of mteb, or an object whose `encode(texts)` returns
             one vector per text.
         store: an empty store.
         max_tokens: caps the model's own token limit, where it is a SentenceTransformer.
-        settings: batch size. Device, precision and backend are the model's own.
+        settings: batch and chunk size. Device, precision and backend are the model's own.
         progress: called with (encoded, to encode) after every chunk.
 
     Raises:
@@ -51,21 +50,18 @@ def object_encoder(
     spec = SuiteModel.named(_name(model))
     identity = ModelIdentity(FINGERPRINT, FINGERPRINT, "local", FINGERPRINT)
     own = EncodingSettings(batch_size=settings.batch_size, chunk_size=settings.chunk_size)
-    facts: Path = store.root / FINGERPRINT / "encoder.json"
+    facts = store.root / FINGERPRINT / "encoder.json"
     running = MtebRunning(FINGERPRINT, lambda: inner, facts, max_tokens, own)
     encoder = StoredEncoder(
         spec, identity, store, running, own, max_tokens=max_tokens, progress=progress
     )
-    with _restored(inner):
-        try:
-            yield encoder
-        finally:
-            encoder.close()
+    with _restored(inner), closing(encoder):
+        yield encoder
 
 
 @contextmanager
 def _restored(inner: Any) -> Iterator[None]:
-    """Give a sentence-transformers model back its token limit and its mode."""
+    """Restore the token limit and the training mode of a sentence-transformers model."""
     from sentence_transformers import SentenceTransformer
 
     model = getattr(inner, "model", None)
@@ -96,19 +92,17 @@ def _as_mteb(model: Any) -> Any:
 
 
 def _name(model: Any) -> str:
-    """The model's own name where it has one that is allowed, else its class's."""
+    """The model's own name where it has an allowed one, else the name of its class."""
     card = getattr(model, "model_card_data", None)
     meta = getattr(model, "mteb_model_meta", None)
-    for name in (getattr(meta, "name", None), getattr(card, "model_id", None)):
-        try:
-            return SuiteModel.named(str(name)).name if name else type(model).__name__
-        except ValueError:
-            continue
+    for name in filter(None, (getattr(meta, "name", None), getattr(card, "model_id", None))):
+        with suppress(ValueError):
+            return SuiteModel.named(str(name)).name
     return type(model).__name__
 
 
 class _PlainEncoder:
-    """An object whose `encode` takes a list of texts, as mteb calls encoders; no prompts."""
+    """An mteb encoder around an object whose `encode` takes a list of texts; no prompts."""
 
     def __init__(self, model: Any) -> None:
         self._model = model

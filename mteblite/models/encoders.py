@@ -9,15 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mteblite.models.backends import require_backend, way_out
+from mteblite.models.backends import install_hint, require_backend
 from mteblite.models.model_identity import ModelIdentity, identify
 from mteblite.models.prompt_strategy import apply_strategy
-from mteblite.models.running_models import (
-    MtebRunning,
-    PackagedRunning,
-    RunningModel,
-    facts_name,
-)
+from mteblite.models.running_models import MtebRunning, PackagedRunning, RunningModel, facts_name
 from mteblite.models.stored_encoder import StoredEncoder
 from mteblite.suites.suite_model import SuiteModel
 from mteblite.vectors.store import VectorStore
@@ -28,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EncodingSettings:
-    """How hub models and local folders are run; packaged models know best themselves.
+    """How hub models and local folders are run; packaged models use the chunk size only.
 
     Attributes:
         batch_size: texts per forward pass.
@@ -36,7 +31,7 @@ class EncodingSettings:
             one process each; None = a GPU when there is one.
         dtype: `float16`, `bfloat16` or `float32`; None = the one that mteb loads the model in.
         backend: sentence-transformers' `torch`, `onnx` or `openvino`.
-        chunk_size: texts handed to the model at once; a killed run repeats at most a few chunks.
+        chunk_size: texts encoded by one call; a killed run repeats at most a few chunks.
     """
 
     batch_size: int = 32
@@ -61,7 +56,7 @@ class EncodingSettings:
         """Return the settings of the variables MTEBLITE_BATCH_SIZE, _DEVICE, _DTYPE, _BACKEND.
 
         Raises:
-            ValueError: one is not allowed; names the variable and says what is.
+            ValueError: a value is not allowed; names the variable, its value and what is allowed.
         """
         from mteblite.models.encoding_variables import read_encoding_variables
 
@@ -74,7 +69,7 @@ class EncodingSettings:
 
     @property
     def load_device(self) -> str | None:
-        """Where weights are loaded; those for several devices wait in shared memory."""
+        """The device to load weights on; for several devices they are shared in main memory."""
         return "cpu" if len(self.devices) > 1 else next(iter(self.devices), None)
 
     @property
@@ -94,18 +89,18 @@ def open_encoder(
     keep: Collection[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> StoredEncoder:
-    """Return a model as an mteb encoder that answers from the store; loads no weights yet.
+    """Return a model as an mteb encoder that reads from the store; loads no weights yet.
 
     Args:
         spec: the model.
-        identity: what `identify` said of it; checked again when weights are loaded, so that
-            vectors of a checkpoint that was overwritten meanwhile cannot go to the old address.
+        identity: the result of `identify`. It is checked again when weights are loaded, so that
+            vectors of an overwritten checkpoint are not stored under the old address.
         store: the vector store.
         max_tokens: caps the model's own token limit, never raises it; None = its own limit.
         home: folder with the cache of identities.
         settings: batch size, device, precision, backend.
-        keep: names of packaged models whose vectors are stored when they fall out of the same
-            forward pass, with or without `package:`; None = all siblings.
+        keep: names of packaged models, with or without `package:`, whose vectors are stored too
+            when the same forward pass gives them; None = all siblings.
         progress: called with (encoded, to encode) after every chunk.
 
     Raises:
@@ -116,24 +111,22 @@ def open_encoder(
     settings = settings or EncodingSettings()
     model: RunningModel
     if spec.is_packaged:
-        # Settings reach sentence-transformers only.
+        # Precision and backend apply to sentence-transformers only.
         settings = replace(settings, dtype=None, backend="torch")
         names = None if keep is None else [k.removeprefix("package:") for k in keep]
-        model = PackagedRunning(
-            spec.packaged_name, lambda n: _packaged_fingerprint(n, home), max_tokens, names
-        )
+
+        def fingerprint(name: str) -> str:
+            return identify(SuiteModel.named(f"package:{name}"), home).base_fingerprint
+
+        model = PackagedRunning(spec.packaged_name, fingerprint, max_tokens, names)
     else:
-        facts = store.root / identity.base_fingerprint / facts_name(spec.prompts, spec.strategy)
         base = identity.base_fingerprint
+        facts = store.root / base / facts_name(spec.prompts, spec.strategy)
         load = _loader(spec, identity, settings, home)
         model = MtebRunning(base, load, facts, max_tokens, settings)
     return StoredEncoder(
         spec, identity, store, model, settings, max_tokens=max_tokens, progress=progress
     )
-
-
-def _packaged_fingerprint(name: str, home: Path) -> str:
-    return identify(SuiteModel.named(f"package:{name}"), home).base_fingerprint
 
 
 def _loader(
@@ -142,8 +135,8 @@ def _loader(
     def load() -> EncoderProtocol:
         if identify(spec, home) != identity:
             raise ValueError(
-                f"model {spec.name!r} changed since this run asked for it: run again, "
-                "and it is treated as the new model that it is"
+                f"model {spec.name!r} changed since this run started: run again to score it "
+                "as a new model"
             )
         require_backend(spec.name, settings.backend)
         try:
@@ -155,8 +148,8 @@ def _loader(
                 raise _remote_code_error(spec) from error
             if isinstance(error, ImportError) and settings.backend != "torch":
                 raise ValueError(
-                    f"backend {settings.backend!r} of model {spec.name!r} does not go with the "
-                    f"installed transformers ({error}): {way_out(settings.backend)}"
+                    f"backend {settings.backend!r} of model {spec.name!r} does not work with the "
+                    f"installed transformers ({error}): {install_hint(settings.backend)}"
                 ) from error
             error.add_note(f"while loading model {spec.name!r}")
             raise
@@ -167,16 +160,15 @@ def _loader(
 def _adjusted(
     inner: EncoderProtocol, spec: SuiteModel, settings: EncodingSettings
 ) -> EncoderProtocol:
-    """Apply the prompts and the precision that were asked for."""
+    """Apply the spec's prompts and the settings' precision."""
     from mteb.models import SentenceTransformerEncoderWrapper
     from mteb.models.instruct_wrapper import InstructSentenceTransformerModel
 
-    known = isinstance(inner, SentenceTransformerEncoderWrapper | InstructSentenceTransformerModel)
-    from_outside = spec.prompts is not None or spec.strategy or settings.numerics
-    if not known and from_outside:
+    wraps = isinstance(inner, SentenceTransformerEncoderWrapper | InstructSentenceTransformerModel)
+    if not wraps and (spec.prompts is not None or spec.strategy or settings.numerics):
         raise ValueError(
             f"model {spec.name!r} runs as mteb's {type(inner).__name__}, which takes no prompts, "
-            "precision or backend from outside: leave them out for this model"
+            "precision or backend: leave them out for this model"
         )
     if spec.prompts is not None and isinstance(inner, SentenceTransformerEncoderWrapper):
         # Replaces all prompts of the checkpoint, as mteb's `model_prompts` do.
@@ -194,7 +186,7 @@ def _adjusted(
 
 
 def _load_local(spec: SuiteModel, settings: EncodingSettings) -> EncoderProtocol:
-    """A folder's own prompts hold unless the spec gives others; nothing comes from the network."""
+    """Load a folder, with its own prompts, without the network."""
     config = Path(str(spec.path)) / "config_sentence_transformers.json"
     kind = json.loads(config.read_text()).get("model_type") if config.exists() else None
     if kind not in (None, "SentenceTransformer"):
@@ -208,7 +200,7 @@ def _load_local(spec: SuiteModel, settings: EncodingSettings) -> EncoderProtocol
 def _load_hub(
     spec: SuiteModel, identity: ModelIdentity, settings: EncodingSettings
 ) -> EncoderProtocol:
-    """The loader of mteb for models of its registry, else plain sentence-transformers."""
+    """Load a model of mteb's registry by mteb's loader, any other by sentence-transformers."""
     from mteb.models import SentenceTransformerEncoderWrapper
     from mteb.models.instruct_wrapper import InstructSentenceTransformerModel
     from mteb.models.model_implementations import MODEL_REGISTRY
@@ -232,7 +224,7 @@ def _load_hub(
     loader = getattr(meta.loader, "func", meta.loader)
     takes_local = loader in (SentenceTransformerEncoderWrapper, InstructSentenceTransformerModel)
     if takes_local and _is_cached(spec.base, identity.revision):
-        # With the hub out of reach, each file of a complete copy costs a minute of retries.
+        # Without a network, each file of a complete copy would cost a minute of retries.
         with contextlib.suppress(OSError):
             return own.load_model(device=settings.load_device, local_files_only=True, **extra)
     return own.load_model(device=settings.load_device, **extra)
@@ -247,10 +239,7 @@ def _is_cached(name: str, revision: str) -> bool:
 
 
 def _sentence_transformer(
-    spec: SuiteModel,
-    settings: EncodingSettings,
-    name: str,
-    **kwargs: Any,
+    spec: SuiteModel, settings: EncodingSettings, name: str, **kwargs: Any
 ) -> EncoderProtocol:
     from mteb.models import SentenceTransformerEncoderWrapper
     from sentence_transformers import SentenceTransformer
@@ -267,6 +256,6 @@ def _sentence_transformer(
 
 def _remote_code_error(spec: SuiteModel) -> ValueError:
     return ValueError(
-        f"model {spec.name!r} runs Python code of its own: read it, then set "
+        f"model {spec.name!r} needs its repository's own Python code: read the code, then set "
         "`trust_remote_code: true` for this model"
     )

@@ -1,4 +1,4 @@
-"""The environment variables that say how models are run."""
+"""Environment variables of the encoding settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read_encoding_variables() -> dict[str, Any]:
     """Return the values of the variables.
 
     Raises:
-        ValueError: one is not allowed; names the variable, its value and what is allowed.
+        ValueError: a value is not allowed; names the variable, its value and what is allowed.
     """
     try:
         return EncodingVariables().model_dump()

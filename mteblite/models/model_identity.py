@@ -1,7 +1,7 @@
-"""Which model it really is: by the content of its files or its hub revision, never by its path.
+"""A model's identity: a hash of its files or its hub revision, never its path.
 
-A checkpoint that is overwritten in place is another model, and its old vectors and results
-stay what they were. Hashes of files are kept in a JSON file so that asking again is cheap.
+A checkpoint that is overwritten in place becomes another model. The old vectors and results stay
+valid for the old one. Hashes of files are cached in a JSON file.
 """
 
 from __future__ import annotations
@@ -18,37 +18,36 @@ from typing import Any
 
 from filelock import FileLock
 
+from mteblite.files import read_json, sha256_of, write_json
 from mteblite.suites.suite_model import SuiteModel
 
 CACHE_FILE = "model_identity.json"
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*.npz", "*.onnx")
 
-_MODEL_SUFFIXES = frozenset(
-    [
-        *(".safetensors", ".bin", ".npz", ".npy", ".onnx", ".gguf", ".xml"),
-        *(".json", ".txt", ".model", ".spm", ".vocab", ".jinja", ".py"),
-    ]
-)
-# Left by trainers and people beside a checkpoint; none of it enters a vector.
+_MODEL_SUFFIXES = frozenset({
+    ".safetensors", ".bin", ".npz", ".npy", ".onnx", ".gguf", ".xml",
+    ".json", ".txt", ".model", ".spm", ".vocab", ".jinja", ".py",
+})  # fmt: skip
+# Files that trainers and people leave beside a checkpoint. No vector depends on them.
 _NOT_MODEL = re.compile(
     r"(?i)(optimizer|scheduler|rng_state|trainer_state|training_args|training_config|README|"
     r"requirements|all_results|train_results|eval_results|model_meta|run_settings|adapter_readme).*"
 )
 _NOT_MODEL_FOLDER = re.compile(r"(?i)(\..*|checkpoint-\d+|runs|eval|logs?|__pycache__)")
-# A file written this recently could change again within the clock's grain.
+# A file written more recently could change again without a change of its time stamp.
 _SETTLED_NS = 2_000_000_000
 
 
 @dataclass(frozen=True)
 class ModelIdentity:
-    """Which model a name stands for at this moment.
+    """The model that a name stands for now.
 
     Attributes:
-        fingerprint: 32 hex digits: the checkpoint, the variant, and the prompts and the prompt
-            strategy that the spec gives.
-        revision: hub revision; for local and packaged models the start of the fingerprint.
+        fingerprint: 32 hex digits over the checkpoint, the variant, and the spec's prompts and
+            prompt strategy.
+        revision: hub revision; for local and packaged models the start of `base_fingerprint`.
         source: `hub`, `local` or `package`.
-        base_fingerprint: the checkpoint without the variant: where its vectors are stored.
+        base_fingerprint: 32 hex digits over the checkpoint alone; its vectors' folder.
     """
 
     fingerprint: str
@@ -62,11 +61,11 @@ def identify(spec: SuiteModel, home: Path) -> ModelIdentity:
 
     Args:
         spec: the model.
-        home: folder that keeps the cache of file hashes and hub revisions.
+        home: folder of the cache of file hashes and hub revisions.
 
     Raises:
         ValueError: the folder is missing, has no weights or only part of them, the package is
-            not installed, or the hub revision cannot be found out.
+            not installed, or the hub revision cannot be found.
     """
     if spec.is_packaged:
         from mteblite.sample.models.catalog import fingerprint
@@ -88,13 +87,13 @@ def identify(spec: SuiteModel, home: Path) -> ModelIdentity:
 def result_revision(
     spec: SuiteModel, identity: ModelIdentity, max_tokens: int | None, numerics: str = ""
 ) -> str:
-    """Return the revision folder for a model's result files: all that its scores depend on.
+    """Return the revision of a model's result files, which names all that its scores depend on.
 
     With mteb's own settings (no token cap, registry prompts, float32) it is the plain revision,
-    so that the files compare with other people's.
+    so that the results can be compared with published ones.
 
     Args:
-        spec: the model; its variant is part of the name, so it is left out here.
+        spec: the model. Its variant is part of its name, not of the revision.
         identity: its identity.
         max_tokens: the suite's token cap.
         numerics: precision and backend where they are not the default.
@@ -109,33 +108,33 @@ def result_revision(
     return "-".join([*parts, numerics] if numerics else parts)
 
 
-def fingerprint_folder(folder: Path, home: Path, name: str = "") -> str:
+def fingerprint_folder(folder: Path, home: Path, name: str) -> str:
     """Return a hash over the names and contents of a checkpoint's files.
 
     Args:
         folder: a sentence-transformers (or transformers) folder.
-        home: keeps the hashes of unchanged files, keyed by path, size, times and inode.
+        home: folder of the cache of hashes, by path, size, times and inode of a file.
         name: the model's name, for error messages.
 
     Raises:
         ValueError: the folder is missing, or its weights are missing or cut short.
     """
-    label = f"model {name!r}: " if name else ""
+    label = f"model {name!r}: "
     if not folder.is_dir():
         raise ValueError(f"{label}no folder at {folder}: check the path, or mount it")
     folder = folder.resolve()
     files = _model_files(folder)
     _check_weights(folder, files, label)
-    known = _read_cache(home).get("files", {})
+    known = read_json(home / CACHE_FILE).get("files", {})
     fresh: dict[str, Any] = {}
     lines = []
     for file in files:
         state = _state(file)
         entry = known.get(str(file))
         if entry is None or entry["state"] != state:
-            entry = {"state": state, "sha256": _sha256(file)}
+            entry = {"state": state, "sha256": sha256_of(file)}
             settled = time.time_ns() - max(state[1], state[2]) > _SETTLED_NS
-            # Hashed while somebody was writing: keep nothing, hash again next time.
+            # A file that is being written is not cached.
             if settled and _state(file) == state:
                 fresh[str(file)] = entry
         lines.append(f"{file.relative_to(folder).as_posix()}\0{entry['sha256']}")
@@ -145,17 +144,17 @@ def fingerprint_folder(folder: Path, home: Path, name: str = "") -> str:
 
 
 def hub_revision(name: str, home: Path) -> str:
-    """Return the revision that a hub name means: mteb's registry, the local hub cache, the hub.
+    """Return a hub model's revision from mteb's registry, the local hub cache or the hub.
 
-    The answer is kept, so that a model stays the same model when the hub moves on.
+    The first answer is cached, so that a new revision on the hub does not change the model.
 
     Raises:
-        ValueError: nothing knows the model.
+        ValueError: the model is in none of them.
     """
     from importlib.metadata import version
 
     key = f"{name}@mteb-{version('mteb')}"
-    known = _read_cache(home).get("revisions", {})
+    known = read_json(home / CACHE_FILE).get("revisions", {})
     if key in known:
         return str(known[key])
     found = _registry_revision(name) or _cached_revision(name) or _remote_revision(name)
@@ -182,17 +181,16 @@ def _cached_revision(name: str) -> str | None:
 def _remote_revision(name: str) -> str:
     from huggingface_hub import HfApi
 
-    # Every failure of the hub means the same here: the revision is not known.
     try:
         revision = HfApi().model_info(name, timeout=20).sha
     except Exception as error:
         raise ValueError(
             f"model {name!r} is not in mteb's registry and the hub did not give its revision "
-            f"({type(error).__name__}): check the name, give `revision:`, or give `path:` for a "
+            f"({type(error).__name__}): check the name, set `revision:`, or set `path:` for a "
             "local folder"
         ) from error
     if not revision:
-        raise ValueError(f"model {name!r}: the hub gives no revision; give `revision:`")
+        raise ValueError(f"model {name!r}: the hub gives no revision; set `revision:`")
     return revision
 
 
@@ -213,7 +211,7 @@ def _check_weights(folder: Path, files: list[Path], label: str) -> None:
     if not weights:
         raise ValueError(
             f"{label}{folder} holds no weights ({', '.join(WEIGHTS)}): "
-            "point to the folder that save_pretrained or SentenceTransformer.save wrote"
+            "give the folder that save_pretrained or SentenceTransformer.save wrote"
         )
     for index in (f for f in files if f.name.endswith(".index.json")):
         shards = set(json.loads(index.read_text()).get("weight_map", {}).values())
@@ -225,7 +223,7 @@ def _check_weights(folder: Path, files: list[Path], label: str) -> None:
 
 
 def _check_safetensors(file: Path, label: str) -> None:
-    """A copy in progress has a whole header and too few bytes after it."""
+    """Refuse a file whose size does not fit its header, as while it is being copied."""
     size = file.stat().st_size
     with file.open("rb") as stream:
         length = int.from_bytes(stream.read(8), "little")
@@ -238,37 +236,23 @@ def _check_safetensors(file: Path, label: str) -> None:
     if header is None or 8 + length + end != size:
         raise ValueError(
             f"{label}{file} is cut short or damaged ({size} bytes): "
-            "wait until it is written, or copy it again"
+            "wait until it is complete, or copy it again"
         )
 
 
 def _state(file: Path) -> list[int]:
-    """What changes whenever a file's content does; ctime cannot be set back by a copy."""
+    """Size, times and inode; ctime changes even where a copy preserves mtime."""
     stat = file.stat()
     return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _digest(*parts: str) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
-def _read_cache(home: Path) -> dict[str, Any]:
-    try:
-        return dict(json.loads((home / CACHE_FILE).read_text()))
-    except (OSError, ValueError):
-        return {}
-
-
 def _update_cache(home: Path, section: str, entries: Mapping[str, Any]) -> None:
     home.mkdir(parents=True, exist_ok=True)
     with FileLock(home / (CACHE_FILE + ".lock"), timeout=60):
-        cache = _read_cache(home)
+        cache = read_json(home / CACHE_FILE)
         cache.setdefault(section, {}).update(entries)
-        scratch = home / f"{CACHE_FILE}.{os.getpid()}"
-        scratch.write_text(json.dumps(cache, indent=1, sort_keys=True))
-        scratch.replace(home / CACHE_FILE)
+        write_json(home / CACHE_FILE, cache)

@@ -1,4 +1,4 @@
-"""The vectors of a pool's texts, each encoded under the prompt type that it has in the task."""
+"""The vectors of a pool's texts, each encoded with its own prompt type."""
 
 from __future__ import annotations
 
@@ -20,11 +20,7 @@ def pool_vectors(
 ) -> np.ndarray:
     """Return the vectors (n_texts, dim) of a pool's texts, in their order.
 
-    Args:
-        pool: the pool.
-        encoder: the model.
-        metadata: mteb's metadata of the task, which decides the prompts.
-        description: the task; its first split and subset are passed on to the encoder.
+    The metadata determine the prompts. The encoder gets the first split and subset.
 
     Raises:
         ValueError: the pool has no texts, or the encoder's output is unusable.

@@ -1,9 +1,9 @@
-"""Which of a model's prompts may be used: those of single tasks, of categories, or none.
+"""Prompt strategies: use a model's prompts of single tasks, of categories, or none.
 
 mteb looks prompts up from the most specific to the most general: task name, task type, prompt
 type (`models/abs_encoder.py`: `get_prompt_name`, `AbsEncoder.get_instruction`). Reported scores
-of instruction-tuned models differ by which of these their authors let it find, so a strategy
-makes one choice for all tasks. It reaches the literal prompt and with it the vectors' address.
+of instruction-tuned models differ by which of these prompts were defined. A strategy makes one
+choice for all tasks. It changes the literal prompt, and so the address of the vectors.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ PROMPT_TYPES = ("query", "document", "passage")
 def prompts_for(
     prompts: Mapping[str, str] | None, strategy: str, task_types: Collection[str]
 ) -> dict[str, str]:
-    """Return the prompts that a strategy leaves.
+    """Return the prompts that a strategy keeps.
 
     Args:
         prompts: by mteb's keys: a task name, a task type, `query`, `document`, or a task name or
             type joined to one of these by a hyphen.
-        strategy: `task` keeps those of task names, `category` those of task types and prompt
-            types, `none` nothing.
+        strategy: `task` keeps prompts of task names, `category` those of task types and prompt
+            types, `none` keeps none.
         task_types: mteb's names of task types.
     """
     if strategy == "none" or not prompts:
@@ -41,7 +41,7 @@ def prompts_for(
 
 
 def apply_strategy(inner: Any, strategy: str) -> None:
-    """Make one of mteb's two sentence-transformers wrappers find a strategy's prompts only.
+    """Restrict one of mteb's two sentence-transformers wrappers to a strategy's prompts.
 
     Args:
         inner: a `SentenceTransformerEncoderWrapper` or an `InstructSentenceTransformerModel`.
@@ -54,7 +54,7 @@ def apply_strategy(inner: Any, strategy: str) -> None:
     if isinstance(inner, SentenceTransformerEncoderWrapper):
         kept = prompts_for({**inner.model.prompts, **(inner.model_prompts or {})}, strategy, types)
         inner.model_prompts = dict(kept)
-        # sentence-transformers falls back to these where mteb names no prompt.
+        # sentence-transformers uses these where mteb names no prompt.
         inner.model.prompts = dict(kept)
         if inner.model.default_prompt_name not in kept:
             inner.model.default_prompt_name = None
@@ -63,7 +63,7 @@ def apply_strategy(inner: Any, strategy: str) -> None:
     inner.model.prompts = {}
     inner.model.default_prompt_name = None
     if strategy == "none":
-        # A template would wrap even an empty instruction.
+        # The template would add text to an empty instruction.
         inner.get_task_instruction = lambda task_metadata, prompt_type: ""
     elif strategy == "category":
         inner.get_instruction = _category_instruction(inner)
@@ -74,7 +74,7 @@ def apply_strategy(inner: Any, strategy: str) -> None:
 
 
 def _category_instruction(inner: Any) -> Callable[[TaskMetadata, Any], str]:
-    """The model's prompt of the task type or prompt type, else mteb's one for the whole type."""
+    """The model's prompt of the task type or prompt type, else mteb's prompt of the task type."""
 
     def instruction(task_metadata: TaskMetadata, prompt_type: Any) -> str:
         from mteb.abstasks.abstask import get_abstask_prompt

@@ -1,8 +1,8 @@
-"""Models that turn texts into vectors, behind one face: mteb's encoders and packaged models.
+"""One interface to the models that encode texts: mteb's encoders and packaged models.
 
-Weights are loaded when the first vector is missing. What the address of a vector depends on
-(the literal prompt, the model's own token limit) is kept beside the vectors, so that a run that
-finds everything stored loads no model at all.
+Weights are loaded when the first vector is missing. The parts of a vector's address (the literal
+prompt, the model's own token limit) are stored beside the vectors. A run whose vectors are all
+stored loads no model.
 """
 
 from __future__ import annotations
@@ -10,19 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 from collections.abc import Callable, Collection
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mteblite.vectors.address import (
-    Address,
-    cap_below,
-    literal_prompt,
-    set_token_cap,
-    token_limit,
-)
+from mteblite.files import read_json, write_json
+from mteblite.vectors.address import Address, cap_below, literal_prompt, set_token_cap, token_limit
 
 if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata
@@ -35,46 +29,41 @@ logger = logging.getLogger(__name__)
 
 
 class RunningModel(Protocol):
-    """What `StoredEncoder` needs of a model."""
+    """The interface that `StoredEncoder` needs."""
 
     def address(self, task: TaskMetadata, prompt_type: str) -> Address:
-        """Return where vectors of a task's texts lie; loads the model at most once per task."""
-        ...
+        """Return the address of a task's vectors; loads the model where it is not yet known."""
 
     def encode(
         self, texts: list[str], task: TaskMetadata, prompt_type: str, split: str, hf_subset: str
     ) -> dict[str, Any]:
-        """Return vectors by checkpoint fingerprint: the model's own and those that fall out."""
-        ...
+        """Return the vectors of the model and of its siblings, by checkpoint fingerprint."""
 
     def similarity(self, a: Any, b: Any, *, pairwise: bool) -> Any:
-        """Return what mteb would compute for this model."""
-        ...
+        """Return the similarities that mteb computes for this model."""
 
     @property
     def similarity_name(self) -> str:
-        """The function's name; `cosine` for a model with a function of its own."""
-        ...
+        """The similarity's name; `cosine` for a model with its own similarity."""
 
     def close(self) -> None:
-        """Forget the weights."""
-        ...
+        """Release the weights."""
 
 
 class PackagedRunning:
-    """A `package:` model; siblings of the same forward pass are stored with it."""
+    """A `package:` model; the vectors of siblings from the same forward pass are stored too."""
 
     def __init__(
         self, name: str, fingerprint: Callable[[str], str], max_tokens: int | None,
         keep: Collection[str] | None,
     ) -> None:  # fmt: skip
-        """Take a packaged model; nothing is loaded yet.
+        """Take a packaged model; no weights are loaded.
 
         Args:
             name: its name in the catalog.
-            fingerprint: gives the store's fingerprint of a catalog name.
+            fingerprint: returns the store's fingerprint of a catalog name.
             max_tokens: the suite's token cap.
-            keep: catalog names whose vectors are worth storing; None = every sibling's.
+            keep: catalog names of siblings to store, too; None = all siblings.
         """
         self.name = name
         self.max_tokens = max_tokens
@@ -83,13 +72,11 @@ class PackagedRunning:
         self._encoder: Any = None
 
     def address(self, task: TaskMetadata, prompt_type: str) -> Address:
-        """See `RunningModel.address`; the catalog knows everything without loading."""
+        """See `RunningModel.address`; it comes from the catalog without loading weights."""
         from mteblite.sample.models.catalog import packaged_model, prompt
 
         limit = packaged_model(self.name).source.max_tokens
-        return Address(
-            prompt(self.name, prompt_type, task.type), cap=cap_below(self.max_tokens, limit)
-        )
+        return Address(prompt(self.name, prompt_type), cap=cap_below(self.max_tokens, limit))
 
     def encode(
         self, texts: list[str], task: TaskMetadata, prompt_type: str, split: str, hf_subset: str
@@ -102,7 +89,7 @@ class PackagedRunning:
         siblings = set(self._encoder.siblings(prompt_type))
         wanted = None if self.keep is None else sorted(siblings & self.keep)
         vectors = self._encoder.encode_texts(texts, prompt_type, wanted=wanted)
-        # The asked model first: it must be stored whatever happens to the others.
+        # The model itself comes first, so that it is stored even if storing a sibling fails.
         names = sorted(vectors, key=lambda name: (name != self.name, name))
         return {self._fingerprint(name): vectors[name] for name in names}
 
@@ -129,15 +116,7 @@ class MtebRunning:
         self, fingerprint: str, load: Callable[[], EncoderProtocol], facts_file: Path,
         max_tokens: int | None, settings: EncodingSettings,
     ) -> None:  # fmt: skip
-        """Take a model; nothing is loaded yet.
-
-        Args:
-            fingerprint: the checkpoint's.
-            load: gives the mteb encoder.
-            facts_file: where prompts and limits of this model are kept between runs.
-            max_tokens: the suite's token cap.
-            settings: batch size, precision, backend.
-        """
+        """Take a model; no weights are loaded. The facts file keeps its prompts and limits."""
         self.fingerprint = fingerprint
         self.max_tokens = max_tokens
         self.settings = settings
@@ -148,7 +127,7 @@ class MtebRunning:
         self._facts: dict[str, Any] | None = None
 
     def address(self, task: TaskMetadata, prompt_type: str) -> Address:
-        """See `RunningModel.address`: the prompt that mteb would use, spelled out."""
+        """See `RunningModel.address`: the literal prompt that mteb would use."""
         key = f"{task.name}|{task.type}|{prompt_type}"
         facts = self._read_facts()
         if key not in facts["prompts"]:
@@ -181,7 +160,7 @@ class MtebRunning:
         return {self.fingerprint: vectors}
 
     def similarity(self, a: Any, b: Any, *, pairwise: bool) -> Any:
-        """See `RunningModel.similarity`; a known function needs no weights."""
+        """See `RunningModel.similarity`; weights are loaded only for a model's own similarity."""
         name = self._read_facts()["similarity"]
         if name is None:
             inner = self._running()
@@ -207,7 +186,7 @@ class MtebRunning:
         if self._inner is None:
             inner = self._load()
             limit, can_cap = token_limit(inner)
-            facts = {"prompts": {}, **_read_json(self._facts_file)}
+            facts = {"prompts": {}, **read_json(self._facts_file)}
             facts |= {"limit": limit, "can_cap": can_cap, "similarity": _similarity_name(inner)}
             cap = cap_below(self.max_tokens, limit)
             if cap is not None and can_cap:
@@ -220,23 +199,20 @@ class MtebRunning:
 
     def _read_facts(self) -> dict[str, Any]:
         if self._facts is None:
-            self._facts = _read_json(self._facts_file) or None
+            self._facts = read_json(self._facts_file) or None
         if self._facts is None:
             self._running()
         assert self._facts is not None
         return self._facts
 
     def _write_facts(self, facts: dict[str, Any]) -> None:
-        # Two writers at once may lose an entry; it is found out again.
+        # Two writers at once may lose an entry. It is then computed again.
         self._facts = facts
-        self._facts_file.parent.mkdir(parents=True, exist_ok=True)
-        scratch = self._facts_file.with_suffix(f".{os.getpid()}")
-        scratch.write_text(json.dumps(facts, indent=1, sort_keys=True))
-        scratch.replace(self._facts_file)
+        write_json(self._facts_file, facts)
 
 
-def facts_name(prompts: dict[str, str] | None, strategy: str | None = None) -> str:
-    """Return the facts file's name: prompts follow the versions of the libraries that pick them."""
+def facts_name(prompts: dict[str, str] | None, strategy: str | None) -> str:
+    """Return the facts file's name, which depends on the libraries that choose the prompts."""
     parts = [version("mteb"), version("sentence-transformers"), json.dumps(prompts, sort_keys=True)]
     parts += [strategy] if strategy else []
     return f"encoder-{hashlib.sha256('|'.join(parts).encode()).hexdigest()[:12]}.json"
@@ -248,10 +224,3 @@ def _similarity_name(inner: Any) -> str | None:
     if type(inner).similarity is not SentenceTransformerEncoderWrapper.similarity:
         return None
     return str(inner.model.similarity_fn_name)
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        return dict(json.loads(path.read_text()))
-    except (OSError, ValueError):
-        return {}

@@ -1,4 +1,4 @@
-"""An mteb encoder that answers from the vector store and encodes only what is missing."""
+"""An mteb encoder that reads from the vector store and encodes only missing texts."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 
 from mteblite.models.model_identity import ModelIdentity, result_revision
 from mteblite.models.running_models import RunningModel
-from mteblite.models.vector_values import check_vectors, derive_variant
 from mteblite.suites.suite_model import SuiteModel, mteb_name
 from mteblite.vectors.address import PROMPT_TYPES
 from mteblite.vectors.store import DamagedShardError, VectorStore
+from mteblite.vectors.vector_values import check_vectors, derive_variant
 
 if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata
@@ -34,19 +34,18 @@ _READS = 3
 
 @dataclass
 class TextCounts:
-    """How many distinct texts were asked for so far: taken from the store, or encoded."""
+    """Numbers of distinct texts so far: found in the store, and encoded."""
 
     found: int = 0
     encoded: int = 0
 
 
 class StoredEncoder:
-    """A model whose vectors are kept; implements mteb's EncoderProtocol for text.
+    """A model whose vectors are stored; implements mteb's EncoderProtocol for text.
 
-    mteb's own full run and the product's stages (`vectors`) give the same bytes, whoever comes
-    first. Texts are encoded in a fixed order and in fixed chunks, so that a run that was killed
-    and continued gives the bytes of an undisturbed one. A retrieval document is its title and
-    text joined, as mteb's dataloader joins them: the text of the batch is what is stored.
+    mteb's full runs and the stages (`vectors`) share the stored vectors. Texts are encoded in a
+    fixed order and in fixed chunks, so that an interrupted and continued run stores the same bytes.
+    A retrieval document is its title and text, joined by mteb's dataloader.
     """
 
     def __init__(
@@ -60,17 +59,7 @@ class StoredEncoder:
         max_tokens: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
-        """Put a model and a store together; use `encoders.open_encoder`.
-
-        Args:
-            spec: the model; its variant is applied on reading.
-            identity: its identity; the checkpoint's fingerprint is where vectors lie.
-            store: the vectors.
-            model: what encodes missing texts.
-            settings: how it encodes.
-            max_tokens: the suite's token cap; enters the revision of result files.
-            progress: called with (encoded, to encode) after every chunk.
-        """
+        """Combine a model and a store; see `encoders.open_encoder` for the arguments."""
         self.spec = spec
         self.identity = identity
         self.settings = settings
@@ -89,18 +78,18 @@ class StoredEncoder:
         hf_split: str = "test",
         hf_subset: str = "default",
     ) -> np.ndarray:
-        """Return the vectors of texts, (n, dim) float32, in order; encodes what is missing.
+        """Return the vectors of texts, (n, dim) float32, in order; encodes missing ones.
 
         Args:
             texts: any number, repeats allowed.
-            task_metadata: mteb's metadata of the task (decides the prompt).
+            task_metadata: mteb's metadata of the task, which determines the prompt.
             prompt_type: `query`, `document`, or None or "" for neither.
-            hf_split: passed on to encoders that look at it; no part of the address.
+            hf_split: for encoders that use it; not part of the address.
             hf_subset: likewise.
 
         Raises:
-            ValueError: a text is not a string, or the encoder returns something other than one
-                finite vector per text; names model, task, shapes and the first bad text.
+            ValueError: a text is not a string, or the encoder does not return one finite vector
+                per text; names model, task, shapes and the first bad text.
         """
         kind = str(getattr(prompt_type, "value", prompt_type) or "")
         if kind not in PROMPT_TYPES:
@@ -128,7 +117,7 @@ class StoredEncoder:
         prompt_type: Any = None,
         **_: Any,
     ) -> np.ndarray:
-        """Return the vectors of a dataloader's texts, as mteb's EncoderProtocol asks.
+        """Return the vectors of a dataloader's texts, for mteb's EncoderProtocol.
 
         Raises:
             ValueError: see `vectors`; or the inputs are not text.
@@ -139,7 +128,7 @@ class StoredEncoder:
         )
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Return all similarities, by the function mteb uses for the inner model."""
+        """Return all similarities, by mteb's function for the inner model."""
         return self._model.similarity(embeddings1, embeddings2, pairwise=False)
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
@@ -163,7 +152,7 @@ class StoredEncoder:
         return meta.model_copy(update=own)
 
     def close(self) -> None:
-        """Forget the weights; they are loaded again when needed."""
+        """Release the weights; they are loaded again when needed."""
         self._model.close()
 
     def _stored(self, texts: list[str], prompt_fp: str, call: _Call) -> np.ndarray:
@@ -186,7 +175,7 @@ class StoredEncoder:
         )
 
     def _encode_missing(self, texts: list[str], prompt_fp: str, call: _Call) -> None:
-        """Longest first, so that a batch pads little; ties by text, so that chunks are stable."""
+        """Encode the longest first, so that a batch has little padding; ties by text."""
         texts = sorted(texts, key=lambda t: (-len(t), t))
         size = self.settings.chunk_size
         pending: list[tuple[list[str], dict[str, np.ndarray]]] = []
@@ -202,7 +191,7 @@ class StoredEncoder:
                 if self._progress is not None:
                     self._progress(start + len(chunk), len(texts))
         finally:
-            # After an error or an interruption too: what was encoded stays encoded.
+            # Vectors encoded before an error or an interruption are stored too.
             if pending:
                 self._flush(pending, prompt_fp)
 
@@ -235,7 +224,7 @@ class StoredEncoder:
 
 @dataclass(frozen=True)
 class _Call:
-    """What mteb passes to an encoder beside the texts."""
+    """The arguments that mteb passes to an encoder beside the texts."""
 
     task: TaskMetadata
     prompt_type: str
@@ -244,13 +233,13 @@ class _Call:
 
 
 def _batch_texts(inputs: DataLoader[Any], model: str, task: str) -> list[str]:
-    """The texts of all batches; straight from the column where the loader goes in order."""
+    """The texts of all batches; a sequential loader's are read from the column at once."""
     from torch.utils.data import SequentialSampler
 
     dataset = inputs.dataset
     columns = getattr(dataset, "column_names", None) or []
     if others := sorted({"image", "audio", "video"} & set(columns)):
-        raise ValueError(f"{task} has {', '.join(others)} inputs; {model} is run on text only")
+        raise ValueError(f"{task} has {', '.join(others)} inputs; {model} encodes text only")
     if "text" in columns and isinstance(inputs.sampler, SequentialSampler):
         return list(dataset["text"])
     return [text for batch in inputs for text in batch["text"]]

@@ -1,35 +1,33 @@
-"""How texts reach a sentence-transformers model: batches of like token counts, one device or many.
+"""Batches of texts with similar token counts for sentence-transformers, on one device or several.
 
-sentence-transformers sorts what it is given by characters. A text's tokens per character differ
-by language and kind (Arabic under an English tokenizer, code, numbers) by a factor of five, and a
-batch pads to its longest: on a mix of English and Arabic more than half of all positions were
-padding, by token counts a twentieth. So texts are tokenized once more, which costs some 1 % of a
-small model's time on a CPU, and handed over batch by batch.
+sentence-transformers sorts texts by characters and pads a batch to its longest text. The tokens
+per character differ by a factor of five between languages and kinds of text (Arabic under an
+English tokenizer, code, numbers). On a mix of English and Arabic more than half of all positions
+were padding; with batches by token counts it was a twentieth. The additional tokenization costs
+about 1 % of a small model's time on a CPU.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from mteblite.vectors.vector_values import to_numpy
 
 if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
 
 
 class BatchedEncoder:
-    """An mteb encoder, fed in batches where that is known to change nothing but the time."""
+    """An mteb encoder that gets batches by token counts where these do not change its vectors."""
 
     def __init__(
         self, inner: EncoderProtocol, batch_size: int, devices: Sequence[str] = ()
     ) -> None:
-        """Take a loaded encoder; processes for further devices start with the first texts.
-
-        Args:
-            inner: what mteb's loader gave.
-            batch_size: texts per forward pass.
-            devices: one process each when there are several; else the encoder's own device.
+        """Take a loaded encoder; several devices get one process each, with the first texts.
 
         Raises:
             ValueError: several devices for an encoder that is no sentence-transformers model.
@@ -37,44 +35,39 @@ class BatchedEncoder:
         self.inner = inner
         self._batch_size = batch_size
         self._devices = tuple(devices) if len(devices) > 1 else ()
-        self._known = _wraps_sentence_transformers(inner)
+        self._is_wrapper = _wraps_sentence_transformers(inner)
         self._pool: Any = None
-        if self._devices and not self._known:
+        if self._devices and not self._is_wrapper:
             raise ValueError(
                 f"devices {', '.join(self._devices)} for mteb's {type(inner).__name__}, which runs "
-                "on one device: name one"
+                "on one device: name one device"
             )
 
     def encode(self, texts: list[str], **call: Any) -> Any:
-        """Return the vectors of texts in their order, as the encoder gives them.
-
-        Args:
-            texts: any number.
-            call: what mteb passes on beside the texts.
-        """
+        """Return the vectors of texts, in their order; `call` holds mteb's other arguments."""
         call |= {"batch_size": self._batch_size, "show_progress_bar": False}
-        lengths = token_counts(self.inner, texts) if self._known else None
+        lengths = token_counts(self.inner, texts) if self._is_wrapper else None
         if lengths is None:
             return self._encode_at_once(texts, call)
         order = np.argsort(-lengths, kind="stable")
         batches = [order[i : i + self._batch_size] for i in range(0, len(order), self._batch_size)]
         if self._devices:
-            # Pieces of one batch, so that the processes pad as this one would.
+            # A chunk is one batch, so that padding is the same as on one device.
             call |= {"pool": self._processes(), "chunk_size": self._batch_size}
             batches = [order]
-        # The wrappers only look at the features and go through the batches; a Dataset per batch
-        # would cost as much as a short batch itself.
+        # The wrappers read only the features and the batches of a loader. To make a Dataset per
+        # batch would cost as much as to encode a short batch.
         parts = [
-            _to_numpy(self.inner.encode(_Loader([texts[i] for i in rows]), **call))
+            to_numpy(self.inner.encode(_Loader([texts[i] for i in rows]), **call))
             for rows in batches
         ]
         return _in_order(parts, order)
 
     def close(self) -> None:
-        """End the processes, if there are any."""
+        """End the processes of several devices."""
         if self._pool is not None:
-            # They hold nothing to lose, and under a parent that ignores SIGTERM so do they:
-            # sentence-transformers' polite way would wait for ever.
+            # sentence-transformers sends SIGTERM and waits. Processes of a parent that ignores
+            # SIGTERM ignore it, too. They hold no data, so it is safe to kill them.
             for process in self._pool["processes"]:
                 process.kill()
             self.inner.model.stop_multi_process_pool(self._pool)
@@ -97,10 +90,9 @@ class BatchedEncoder:
 
 
 def token_counts(inner: Any, texts: list[str]) -> np.ndarray | None:
-    """Return the tokens of each text, cut at the model's limit; None where a count buys nothing.
+    """Return the tokens of each text (n,), cut at the model's limit; None for other models.
 
-    A static model takes a mean over its tokens and pads nothing; other inputs than a transformer's
-    have no tokenizer to ask.
+    A static model does not pad. Other input modules than a transformer have no tokenizer.
     """
     from sentence_transformers.base.modules import Transformer
 
@@ -117,14 +109,9 @@ def token_counts(inner: Any, texts: list[str]) -> np.ndarray | None:
 
 
 class _Loader:
-    """One batch, as mteb's wrappers read a dataloader."""
+    """A dataloader of one batch, with the attributes that mteb's wrappers read."""
 
-    class Texts:
-        """The features that the wrappers look for other modalities in."""
-
-        features = ("text",)
-
-    dataset = Texts()
+    dataset = SimpleNamespace(features=("text",))
 
     def __init__(self, texts: list[str]) -> None:
         self._texts = texts
@@ -134,7 +121,7 @@ class _Loader:
 
 
 def _wraps_sentence_transformers(inner: Any) -> bool:
-    """Whether the encoder runs mteb's own code around a sentence-transformers model."""
+    """Whether the encoder is mteb's own wrapper of a sentence-transformers model."""
     from mteb.models import SentenceTransformerEncoderWrapper
     from mteb.models.instruct_wrapper import InstructSentenceTransformerModel
     from sentence_transformers import SentenceTransformer
@@ -143,12 +130,8 @@ def _wraps_sentence_transformers(inner: Any) -> bool:
     return type(inner).encode in own and isinstance(inner.model, SentenceTransformer)
 
 
-def _to_numpy(vectors: Any) -> Any:
-    return vectors.detach().cpu().float().numpy() if hasattr(vectors, "detach") else vectors
-
-
 def _in_order(parts: list[Any], order: np.ndarray) -> Any:
-    """The rows back where their texts were; whatever does not fit goes on to be complained of."""
+    """The rows in the order of the texts; parts of unequal shapes are left to `check_vectors`."""
     shapes = {np.shape(part)[1:] for part in parts}
     if len(shapes) != 1 or sum(map(len, parts)) != len(order):
         return [row for part in parts for row in part]

@@ -1,1 +1,1 @@
-"""What the outcomes of all task types share: similarities, metrics, cells."""
+"""Common parts of the outcomes of all task types: similarities, metrics, cells."""

@@ -1,29 +1,21 @@
-"""Areas under the precision-recall curve, in its two definitions, and under the ROC curve."""
+"""Areas under the precision-recall curve, in two definitions, and under the ROC curve."""
 
 from __future__ import annotations
 
 import numpy as np
 
 AREAS = ("auprc", "auprc_trapezoid")
-"""Area under the precision-recall curve over all (query, candidate) pairs of a cell, or over its
-labelled pairs: average precision as scikit-learn defines it, and the trapezoidal area, which
-interpolates and is larger."""
+"""Names of the areas: scikit-learn's average precision, which does not interpolate, and the
+trapezoidal area from recall 0 on, which is larger."""
 
 
 def precision_recall_area(
     name: str, labels: np.ndarray, scores: np.ndarray, weights: np.ndarray | None = None
 ) -> float:
-    """Return the area under a precision-recall curve.
+    """Return one of AREAS in [0, 1]; NaN without a relevant label (true or 1).
 
-    Args:
-        name: `auprc`, scikit-learn's average precision, which does not interpolate; or
-            `auprc_trapezoid`, the trapezoidal area from recall 0 on, which is larger.
-        labels: (n,) true or 1 for relevant.
-        scores: (n,) larger is more relevant; ties are one step of the curve.
-        weights: (n,) positive; None: all equal.
-
-    Returns:
-        NaN without a relevant one.
+    Labels, scores and weights are (n,). Scores are higher for more relevant pairs, and ties are one
+    step of the curve. Weights are positive; None = all equal.
     """
     from sklearn import metrics
 

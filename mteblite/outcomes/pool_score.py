@@ -1,4 +1,4 @@
-"""What scoring a model on a pool gives."""
+"""The score of a model on a pool, with its outcomes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from mteblite.pools.pool import Pool
 
 @dataclass(frozen=True)
 class PoolScore:
-    """What scoring a model on a pool gives.
+    """Outcomes of a model on a pool, and the pool's metrics.
 
     Attributes:
-        outcomes: (n_items,) float64 in the order of `pool.items`; NaN = not defined there.
+        outcomes: (n_items,) float64 in the order of `pool.items`; NaN = undefined.
         pool_score: the task's main metric over the whole pool, a mean over cells as in mteb.
-        observations: (n_items, d) float32 for set-metric types, what `set_statistic` needs
+        observations: (n_items, d) float32 input of `set_statistic` for set-metric types
             (e.g. similarities of a pair); None for per-item types.
-        metrics: further metrics asked for by the suite, by name.
+        metrics: the suite's further metrics, by name.
     """
 
     outcomes: np.ndarray
@@ -35,7 +35,7 @@ class PoolScore:
         values: Mapping[str, float],
         observations: np.ndarray | None = None,
     ) -> PoolScore:
-        """Return the score of a pool from the values of all metrics asked for, by name."""
+        """Return the score of a pool from the values of all its metrics, by name."""
         main, *_ = pool.metric_names
         others = {name: values[name] for name in pool.meta.get("metrics", [])}
         return cls(outcomes, values[main], observations, others)

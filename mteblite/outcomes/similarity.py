@@ -1,8 +1,8 @@
-"""Similarities that do not depend on what else is in the batch.
+"""Similarities that do not depend on the other rows of the batch.
 
-A float32 matrix product gives other last digits for another number of rows, which would change
-the order of near ties between a pool and its restriction. So products are taken in float64 and
-rounded once to float32, the precision in which mteb hands scores to its metrics.
+The last digits of a float32 matrix product depend on the number of rows, which would change the
+order of near ties between a pool and its restriction. So products are float64 and are rounded once
+to float32, the precision of the scores that mteb gives to its metrics.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
-"""Names as in sentence-transformers' `similarity_fn_name`; distances count negatively."""
+"""Names as in sentence-transformers' `similarity_fn_name`; distances are negated."""
 
 TINY = 1e-12
 """Floor of a norm, as in `torch.nn.functional.normalize`: a zero vector has cosine 0."""
@@ -25,10 +25,10 @@ PAIRS_AT_ONCE = 16_384
 
 
 def prepare(vectors: np.ndarray, similarity: str) -> np.ndarray:
-    """Return (n, dim) float64 rows to compare: of length 1 for the cosine, else as they are.
+    """Return (n, dim) float64 rows to compare: of length 1 for the cosine, else unchanged.
 
     Raises:
-        ValueError: the similarity is none of SIMILARITIES.
+        ValueError: the similarity is not in SIMILARITIES.
     """
     if similarity not in SIMILARITIES:
         raise ValueError(
@@ -44,12 +44,9 @@ def prepare(vectors: np.ndarray, similarity: str) -> np.ndarray:
 def blocks(
     first: np.ndarray, second: np.ndarray, similarity: str
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield (rows of first, their (rows, m) float32 similarities to all of second).
+    """Yield (rows of first, their (rows, m) float32 similarities to all m rows of second).
 
-    Args:
-        first: (n, dim) prepared rows.
-        second: (m, dim) prepared rows.
-        similarity: one of SIMILARITIES.
+    Both are prepared rows, see `prepare`.
     """
     for start in range(0, len(first), CHUNK):
         rows = slice(start, min(start + CHUNK, len(first)))
@@ -63,14 +60,9 @@ def paired(
     first_rows: np.ndarray | None = None,
     second_rows: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the (n,) float32 similarities of row i of first with row i of second.
+    """Return the (n,) float32 similarities of prepared rows: the i-th of first, the i-th of second.
 
-    Args:
-        first: prepared rows.
-        second: prepared rows.
-        similarity: one of SIMILARITIES.
-        first_rows: (n,) which rows of first; None: all in order.
-        second_rows: (n,) which rows of second.
+    `first_rows` and `second_rows` (n,) choose rows; None = all in order.
     """
     left = np.arange(len(first)) if first_rows is None else first_rows
     right = np.arange(len(second)) if second_rows is None else second_rows

@@ -1,1 +1,1 @@
-"""What the pools of all task types share: items, texts, corpora, BM25, identities, costs."""
+"""Common parts of the pools of all task types: items, texts, corpora, BM25, identities, costs."""

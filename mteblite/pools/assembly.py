@@ -1,4 +1,4 @@
-"""Put a pool together: distinct texts, items with their weights, frames in a canonical order."""
+"""Make a pool of its parts: distinct texts, weighted items, frames in a canonical order."""
 
 from __future__ import annotations
 
@@ -9,39 +9,31 @@ import numpy as np
 import pandas as pd
 
 from mteblite.pools.items import plain
-from mteblite.pools.pool import ITEM_COLUMNS, Pool
+from mteblite.pools.pool import ITEM_COLUMNS, Pool, row_columns
 from mteblite.pools.task_data import TaskData
 from mteblite.suites.pool_settings import PoolSettings
-
-TEXT_COLUMNS = ["text", "prompt_type"]
 
 
 class Texts:
     """Collects the texts of a pool, each distinct (text, prompt_type) once."""
 
     def __init__(self) -> None:
-        """Start empty."""
+        """Create an empty collection."""
         self._rows: dict[tuple[str, str], int] = {}
 
     def add(self, texts: Sequence[str], prompt_type: str = "") -> np.ndarray:
-        """Return the (provisional) row of each text; `assemble` makes them final."""
+        """Return the provisional row of each text; `assemble` replaces it by the final one."""
         rows = [self._rows.setdefault((prompt_type, text), len(self._rows)) for text in texts]
         return np.array(rows, dtype=np.int64)
 
     def finish(self) -> tuple[pd.DataFrame, np.ndarray]:
-        """Return the table in its canonical order, and the final row of each provisional one."""
+        """Return the table, sorted by prompt_type and text, and the final row of each row."""
         keys = list(self._rows)
         order = sorted(range(len(keys)), key=keys.__getitem__)
         final = np.empty(len(keys), dtype=np.int64)
         final[order] = np.arange(len(keys))
-        table = pd.DataFrame(
-            {
-                "text": [keys[i][1] for i in order],
-                "prompt_type": [keys[i][0] for i in order],
-            },
-            columns=TEXT_COLUMNS,
-        )
-        return table, final
+        columns = {"text": [keys[i][1] for i in order], "prompt_type": [keys[i][0] for i in order]}
+        return pd.DataFrame(columns), final
 
 
 def item_frame(
@@ -51,14 +43,10 @@ def item_frame(
     gold: Sequence[float] | np.ndarray | float = np.nan,
     share: np.ndarray | None = None,
 ) -> pd.DataFrame:
-    """Return the items of one cell.
+    """Return the items of one cell (split, hf_subset).
 
-    Args:
-        cell: (split, hf_subset).
-        ids: item ids.
-        strata: stratum of each item, or one for all.
-        gold: number of each item, or one for all.
-        share: (n,) share of each item in its cell; None: equal shares.
+    `strata` and `gold` (score or label) have one value per item, or one for all. `share` is the
+    share of each item in its cell; None = equal shares.
     """
     split, hf_subset = cell
     share = np.full(len(ids), 1.0) if share is None else np.asarray(share, dtype=float)
@@ -93,14 +81,14 @@ def assemble(
 
     Args:
         data: the loaded task.
-        settings: caps that the pool was drawn under.
+        settings: caps of the pool.
         texts: texts that the `_row` columns of the frames point into.
         items: item frames, one per cell.
-        frames: further frames by name, one per cell; they keep the order given.
+        frames: further frames by name, one per cell; the rows keep their order.
         meta: facts of this type; `n_available` is required.
 
     Raises:
-        ValueError: no items, or items that repeat an id.
+        ValueError: there is no item, or two items have the same id.
     """
     name = data.description.task
     table, final = texts.finish()
@@ -137,7 +125,7 @@ def assemble(
 
 
 def plain_json(value: Any) -> Any:
-    """Return a value in JSON's own types, so that a pool's meta survives a round trip."""
+    """Return a value in the types of JSON, so that writing and reading a pool keeps its meta."""
     if isinstance(value, Mapping):
         return {str(key): plain_json(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
@@ -146,9 +134,5 @@ def plain_json(value: Any) -> Any:
 
 
 def _final_rows(frame: pd.DataFrame, final: np.ndarray) -> pd.DataFrame:
-    columns = {
-        column: final[frame[column].to_numpy(dtype=np.int64)]
-        for column in frame.columns
-        if str(column).endswith("_row")
-    }
-    return frame.assign(**columns)
+    rows = {c: final[frame[c].to_numpy(dtype=np.int64)] for c in row_columns(frame)}
+    return frame.assign(**rows)

@@ -1,16 +1,15 @@
 """First-stage candidates by BM25 over a streamed corpus.
 
 Scores are Lucene's variant of Okapi BM25 (its idf, log(1 + (N - df + .5)/(df + .5)), is never
-negative) with k1 = 0.9 and b = 0.4 as in the published method. bm25s (arXiv 2407.03618) searches:
-it adds up the scores of (term, document) pairs, which are computed beforehand, and keeps the
-largest sums.
+negative) with k1 = 0.9 and b = 0.4 as in the published method. bm25s (arXiv 2407.03618) adds up
+the precomputed scores of (term, document) pairs and keeps the largest sums.
 
-The pairs are counted here, because the indexer of bm25s takes the tokens of all documents as
-Python lists; `benchmarks/bench_bm25.py` measures what that costs. Here documents are read in
-batches, and only terms of the queries are kept, 8 bytes per pair.
+This module counts the pairs itself, because the indexer of bm25s needs the tokens of all documents
+as Python lists (`benchmarks/bench_bm25.py` measures the cost). It reads documents in batches and
+keeps only terms of the queries, 8 bytes per pair.
 
-The order is the same on every machine: sums are float32 and go from the rarest term of a query to
-the most frequent one, by name where equally frequent; equal sums are in the order of document ids.
+The order is the same on every machine. Sums are float32 and run from the rarest term of a query to
+the most frequent one; equally frequent terms are in order of name, equal sums in order of id.
 """
 
 from __future__ import annotations
@@ -36,22 +35,17 @@ K1 = 0.9
 B = 0.4
 
 COMPILED_FROM = 50_000_000
-"""Documents times queries from which numba, which takes a moment to load, beats NumPy."""
+"""Documents times queries from which numba is faster than NumPy, its loading included."""
 
 PART = 64
 """Queries that a thread takes at a time."""
 
 
 def best_documents(corpus: Corpus, queries: Sequence[str], number: int) -> list[list[str]]:
-    """Return per query the ids of the best documents that share a term with it, best first.
-
-    Args:
-        corpus: the documents.
-        queries: the texts of the queries.
-        number: how many documents at most, >= 1.
+    """Return per query the ids of at most `number` documents that share a term with it, best first.
 
     Raises:
-        ValueError: the text of a document is missing; names row and document id.
+        ValueError: the text of a document is missing; the message names row and document id.
     """
     asked = [Counter(tokenize(query)) for query in queries]
     columns = {term: column for column, term in enumerate(sorted(set[str]().union(*asked)))}
@@ -78,12 +72,7 @@ def best_documents(corpus: Corpus, queries: Sequence[str], number: int) -> list[
 
 
 def _scores(corpus: Corpus, columns: Mapping[str, int]) -> csc_array:
-    """Return the (documents, terms) float32 scores of each term in each document.
-
-    Args:
-        corpus: the documents.
-        columns: column of each wanted term; scores do not depend on which terms are wanted.
-    """
+    """Return the (documents, terms) float32 scores of the terms in `columns` in each document."""
     from scipy.sparse import csr_array, vstack
 
     parts = [csr_array((0, len(columns)), dtype=np.float32)]
@@ -120,8 +109,8 @@ def _engine(scores: csc_array, *, compiled: bool) -> Any:
     if compiled:
         from bm25s.numba import retrieve_utils
 
-        # bm25s compiles its search in every process, for seconds; numba's cache keeps it on disk.
-        # Without: no cache folder can be written, or another bm25s has another name for it.
+        # Without numba's cache, bm25s compiles its search for seconds in every process. There is no
+        # cache where no folder can be written, or where another bm25s renamed the function.
         with contextlib.suppress(RuntimeError, AttributeError):
             retrieve_utils._retrieve_internal_jitted_serial.enable_caching()
     engine = bm25s.BM25(backend="numba" if compiled else "numpy", auto_compile=False)
@@ -141,8 +130,8 @@ def _search(
 ) -> list[list[str]]:
     """Return the ids of each query's best documents, best first.
 
-    Of documents that tie with the last one bm25s keeps any, so it is asked for one more than
-    wanted, and for many more while the tie goes on.
+    Of documents that tie with the last one, bm25s keeps an arbitrary one. So the search asks for
+    one more than `number`, and for 8 times as many as long as the last two tie.
 
     Args:
         engine: bm25s with an index.
@@ -152,7 +141,7 @@ def _search(
         queries: the columns of each query, at least one.
     """
     width = min(width, len(ids))
-    # one thread: parallel loops of numba fail where two threads of Python start them at once
+    # One thread: parallel loops of numba fail where two threads of Python start them together.
     rows, scores = engine.retrieve(
         queries, k=width, n_threads=0, show_progress=False, backend_selection=engine.backend
     )

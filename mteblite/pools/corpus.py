@@ -1,7 +1,7 @@
-"""Documents by row, without holding their texts: what a retrieval pool is drawn from.
+"""Documents of a retrieval task by row: ids in memory, texts on demand.
 
-A benchmark's corpus may have millions of documents (MS MARCO: 8.8 M), of which a pool keeps some
-thousands. So the corpus keeps its ids and fetches texts when asked, a batch at a time.
+A benchmark's corpus may have millions of documents (MS MARCO: 8.8 M), and a pool keeps some
+thousands of them.
 """
 
 from __future__ import annotations
@@ -10,14 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-MISSING_TEXT = (
-    "corpus: the text in row {row} (document id {id!r}) is {value!r}; expected a string: mend or "
-    "drop that row of the corpus"
-)
-
-
 BATCH = 8192
-"""Documents at a time: some 50 MB of texts and tokens for documents of usual length."""
+"""Documents at a time: about 50 MB of texts and tokens for documents of usual length."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +20,8 @@ class Corpus:
 
     Attributes:
         ids: one id per row, as str; ids may repeat (the first row of an id is the document).
-        fetch: returns the texts of the given rows, in their order; asked for a `range` where rows
-            follow each other, which a memory-mapped table reads many times as fast.
+        fetch: rows -> their texts, in the same order. Consecutive rows come as a `range`, which a
+            memory-mapped table reads many times as fast.
     """
 
     ids: list[str]
@@ -41,13 +35,16 @@ class Corpus:
         """Return the texts of these rows, in this order.
 
         Raises:
-            ValueError: a text is missing; names row and document id.
+            ValueError: a text is missing; the message names row and document id.
         """
         rows = rows if isinstance(rows, range) else [int(row) for row in rows]
         values = self.fetch(rows) if rows else []
         for row, value in zip(rows, values, strict=True):
             if not isinstance(value, str):
-                raise ValueError(MISSING_TEXT.format(row=row, id=self.ids[row], value=value))
+                raise ValueError(
+                    f"corpus: the text in row {row} (document id {self.ids[row]!r}) is {value!r}; "
+                    "expected a string: mend or drop that row of the corpus"
+                )
         return values
 
     def batches(self, size: int = BATCH) -> Iterator[list[str]]:
@@ -75,11 +72,7 @@ class Corpus:
     ) -> Corpus:
         """Return a corpus over a memory-mapped `datasets.Dataset`.
 
-        Args:
-            dataset: anything with `dataset[column][:]`, and `dataset[slice or list of rows]` that
-                returns a dict of lists.
-            id_column: the column that holds the ids.
-            text_of: turns such a dict of lists into texts, e.g. title and body joined.
+        `text_of` makes texts of a dict of columns, e.g. joins title and body.
         """
         return cls(
             ids=[str(i) for i in dataset[id_column][:]],

@@ -1,8 +1,8 @@
-"""What a selected item costs to encode, in tokens: the currency of a suite's budget.
+"""Cost of encoding a selected item, in tokens, for token budgets.
 
-A query brings its candidate documents, a pair two short texts; train rows and shared documents are
-encoded whatever is selected. Counting texts alone would make a document as dear as a title. Tokens
-are counted as BM25 counts terms: models' own tokenizers differ, and only ratios matter here.
+The item of a query includes its candidate documents, the item of a pair two short texts. Train rows
+and shared documents are encoded for every selection. Tokens are counted as BM25 counts terms:
+tokenizers of models differ, and only ratios of costs matter.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from mteblite.pools.pool import Pool
+from mteblite.pools.pool import Pool, row_columns
 from mteblite.pools.restriction import CELL, restrict
 from mteblite.pools.tokens import tokenize
 from mteblite.seeds import generator
 
 SIZE = 40
-"""Items of the larger of two nested selections; documents that items share are paid once."""
+"""Items of the larger of two nested selections; the smaller has half of them."""
 DRAWS = 5
+"""Random selections to average over."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,9 @@ class PoolCosts:
     """Costs of one pool, in tokens.
 
     Attributes:
-        item_tokens: what one more item costs beside a few dozen others.
-        shared_tokens: what is encoded whatever is selected.
-        n_tokens: what the whole pool costs.
+        item_tokens: cost of one more item beside a few dozen others.
+        shared_tokens: cost of the texts that every selection encodes.
+        n_tokens: cost of the whole pool.
     """
 
     item_tokens: float
@@ -37,16 +38,11 @@ class PoolCosts:
     n_tokens: int
 
 
-def pool_costs(
-    pool: Pool, max_tokens: int | None, *, size: int = SIZE, draws: int = DRAWS
-) -> PoolCosts:
+def pool_costs(pool: Pool, max_tokens: int | None) -> PoolCosts:
     """Count the tokens of a pool, per item and shared.
 
-    Args:
-        pool: the pool.
-        max_tokens: longer texts are cut there; None = no cap.
-        size: items of the larger selection; the smaller has half of them.
-        draws: random selections to average over.
+    The cost of an item is the slope between two nested random selections, so that a document of
+    several items counts once. A text counts at most `max_tokens` tokens; None = no cap.
     """
     counts = dict(zip(pool.texts["text"], text_tokens(pool, max_tokens).tolist(), strict=True))
 
@@ -54,10 +50,10 @@ def pool_costs(
         return sum(counts[text] for text in cut.texts["text"])
 
     ids = pool.items["item_id"].to_numpy(dtype=object)
-    large = min(size, len(ids))
+    large = min(SIZE, len(ids))
     small = max(1, large // 2)
     slopes, rests = [], []
-    for draw in range(draws if large > small else 1):
+    for draw in range(DRAWS if large > small else 1):
         chosen = generator(str(pool.meta["task"]), "costs", draw).permutation(ids)[:large]
         most = tokens(restrict(pool, chosen.tolist()))
         if large == small:
@@ -81,18 +77,17 @@ def text_tokens(pool: Pool, max_tokens: int | None) -> np.ndarray:
 
 
 def item_tokens(pool: Pool, max_tokens: int | None) -> pd.DataFrame:
-    """Return the tokens of the texts that each item brings by itself: item_id, tokens.
+    """Return the tokens of the texts of each item alone: item_id, tokens.
 
-    Candidate documents count for every item that lists them; what is encoded for all items (train
-    rows, shared documents) counts for none.
+    Candidate documents count for every item that lists them. Train rows and shared documents, which
+    every selection encodes, count for no item.
     """
     lengths = text_tokens(pool, max_tokens)
     parts = [
         frame[["item_id", column]].set_axis(["item_id", "row"], axis=1)
         for frame in pool.frames.values()
         if "item_id" in frame.columns
-        for column in frame.columns
-        if str(column).endswith("_row")
+        for column in row_columns(frame)
     ]
     if "candidates" in pool.frames:
         parts.append(_candidate_rows(pool.frames))
@@ -104,10 +99,10 @@ def item_tokens(pool: Pool, max_tokens: int | None) -> pd.DataFrame:
 
 
 def _candidate_rows(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """(item_id, row) of the documents on each item's candidate lists that are not shared."""
+    """Return (item_id, row) of the documents on each item's candidate lists that are not shared."""
     documents = frames["documents"]
     own = documents[~documents["shared"].to_numpy(dtype=bool)]
-    column = next(c for c in documents.columns if str(c).endswith("_row"))
+    column = row_columns(documents)[0]
     cell_of = frames["queries"][["item_id", "query_id", *CELL]]
     listed = frames["candidates"].merge(cell_of, on=["item_id", "query_id"])
     found = listed.merge(own[[*CELL, "doc_id", column]], on=[*CELL, "doc_id"])

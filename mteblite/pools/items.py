@@ -1,8 +1,7 @@
-"""Identity, even splitting and stratified drawing of items: what all task types share.
+"""Item ids, even splitting and stratified drawing of items, for all task types.
 
-Nothing here depends on the order of rows: ids come from content, and draws are made over sorted
-ids with a generator seeded by stable keys. So a data set in another order, or a re-download,
-gives the same pool.
+Nothing here depends on the order of rows: ids are hashes of content, and random draws use sorted
+ids and a generator from stable keys. So a data set in another order gives the same pool.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def item_ids(cell: Cell, identities: Iterable[str]) -> list[str]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON writes it: NumPy scalars and arrays become Python's own."""
+    """Return a value in the types of JSON: NumPy scalars and arrays become those of Python."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray | list | tuple):
@@ -61,7 +60,7 @@ def check_texts(frame: pd.DataFrame, columns: Sequence[str], where: str) -> None
     """Check that every value of these columns is a string.
 
     Raises:
-        ValueError: a column or a text is missing; names where, row and column.
+        ValueError: a column or a text is missing; the message names place, row and column.
     """
     for column in columns:
         if column not in frame.columns:
@@ -80,7 +79,7 @@ def check_numbers(values: Sequence[Any], column: str, where: str) -> np.ndarray:
     """Return a column as float64.
 
     Raises:
-        ValueError: a value is no finite number; names where, row and column.
+        ValueError: a value is not a finite number; the message names place, row and column.
     """
     numbers = pd.to_numeric(pd.Series(list(values), dtype=object), errors="coerce")
     array = numbers.to_numpy(dtype=float)
@@ -94,12 +93,7 @@ def check_numbers(values: Sequence[Any], column: str, where: str) -> np.ndarray:
 
 
 def split_evenly(available: Mapping[Key, int], total: int | None) -> dict[Key, int]:
-    """Return how many of `total` go to each key: evenly, what one lacks goes to the others.
-
-    Args:
-        available: how many each key has.
-        total: how many in all; None takes everything.
-    """
+    """Return the share of each key in `total` (None = all): equal, but at most what it has."""
     if total is None or total >= sum(available.values()):
         return dict(available)
     taken = dict.fromkeys(available, 0)
@@ -118,7 +112,8 @@ def split_evenly(available: Mapping[Key, int], total: int | None) -> dict[Key, i
 def split_proportionally(available: Mapping[Key, int], total: int) -> dict[Key, int]:
     """Return stratum sizes proportional to `available`, by largest remainder.
 
-    Every stratum gets at least one where `total` allows it; ties go to the first key by name.
+    Every stratum gets at least one where `total` allows it. Of equal remainders, the first key by
+    name comes first.
     """
     population = sum(available.values())
     if total >= population:
@@ -144,7 +139,7 @@ def draw(
 
     Args:
         ids: unique ids.
-        number: how many; all when there are no more.
+        number: how many; at most all.
         *keys: stable keys of the draw (seed, task, cell).
         strata: stratum of each row; the draw is then proportional to the strata.
     """

@@ -1,4 +1,4 @@
-"""The pool of one task: candidate items, the texts they need, and how they hang together."""
+"""The pool of one task: candidate items, their texts, and the tables that connect both."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Pool:
     Attributes:
         meta: JSON-able facts: `task`, `task_type`, `main_metric`, `splits`, `hf_subsets`,
             `protocol` (mteb's settings), `n_available` (items before the caps),
-            `n_dropped_relevant`, and whatever the type's scorer needs.
+            `n_dropped_relevant`, and further facts for the type's scorer.
         texts: one row per distinct (text, prompt_type); columns `text` (str) and `prompt_type`
             (`query`, `document` or ""). Row number = the text's position in `vectors`.
         items: columns ITEM_COLUMNS, sorted by item_id, unique; `pool_weight` sums to 1 and gives
@@ -48,7 +48,7 @@ class Pool:
         return list(dict.fromkeys([str(self.meta["main_metric"]), *self.meta.get("metrics", [])]))
 
     def pool_hash(self) -> str:
-        """Return a content hash (16 hex digits): equal pools have equal hashes everywhere."""
+        """Return a content hash (16 hex digits), equal for equal pools on every machine."""
         digest = hashlib.sha256(json.dumps(self.meta, sort_keys=True).encode())
         for name, frame in [
             ("texts", self.texts),
@@ -63,9 +63,9 @@ class Pool:
         return digest.hexdigest()[:16]
 
     def save(self, folder: Path) -> None:
-        """Write the pool as Parquet and JSON files; the folder appears complete or not at all.
+        """Write the pool as Parquet and JSON files; the folder is complete or does not exist.
 
-        The folder is named by the pool's hash, so one that is there is this pool already.
+        The pool's hash is the name of the folder, so an existing folder already holds this pool.
         """
         if (folder / "meta.json").exists():
             return
@@ -79,7 +79,7 @@ class Pool:
                 frame.to_parquet(scratch / f"frame-{name}.parquet", index=False)
             scratch.replace(folder)
         except OSError:
-            # Another process may have put the same pool there meanwhile.
+            # Another process may have written the same pool in the meantime.
             if not (folder / "meta.json").exists():
                 raise
         finally:
@@ -106,21 +106,19 @@ class Pool:
         )
 
 
+def row_columns(frame: pd.DataFrame) -> list[str]:
+    """Return the columns of a frame that point into a pool's texts."""
+    return [str(column) for column in frame.columns if str(column).endswith("_row")]
+
+
 def _hashable(frame: pd.DataFrame) -> pd.DataFrame:
-    """List-valued columns as text, so that pandas can hash them."""
-    listy = [
-        c
-        for c in frame.columns
-        if frame[c]
-        .map(
-            lambda v: (
-                isinstance(v, list | tuple) or (hasattr(v, "tolist") and getattr(v, "ndim", 0) > 0)
-            )
-        )
-        .any()
-    ]
-    if not listy:
-        return frame
+    """Return the frame with list-valued columns as text, because pandas cannot hash lists."""
+    lists = [c for c in frame.columns if frame[c].map(_is_list).any()]
     return frame.assign(
-        **{c: frame[c].map(lambda v: json.dumps(list(v), default=str)) for c in listy}
+        **{c: frame[c].map(lambda v: json.dumps(list(v), default=str)) for c in lists}
     )
+
+
+def _is_list(value: Any) -> bool:
+    array = hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0
+    return array or isinstance(value, list | tuple)

@@ -1,4 +1,4 @@
-"""Cut a pool to a few items: what is encoded to score a new checkpoint on a selection."""
+"""Restrict a pool to a few items, whose texts a new model encodes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 
 from mteblite.pools.assembly import weigh_cells
 from mteblite.pools.items import Cell
-from mteblite.pools.pool import Pool
+from mteblite.pools.pool import Pool, row_columns
 
 CELL = ["split", "hf_subset"]
 
@@ -20,17 +20,13 @@ def of_cell(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
 
 
 def restrict(pool: Pool, item_ids: Sequence[str]) -> Pool:
-    """Return the pool cut to these items and to the texts that they need.
+    """Return the pool restricted to these items and the texts that they need.
 
-    Of what items share, everything in their cells stays (train rows, shared documents,
-    distractors), so the outcome of an item of a per-item type is the same as in the full pool.
-
-    Args:
-        pool: the pool.
-        item_ids: ids of the items to keep, in any order.
+    Shared rows of their cells stay (train rows, shared documents, distractors), so the outcome of
+    an item of a per-item type is the same as in the full pool.
 
     Raises:
-        ValueError: no ids, or an id that the pool does not have.
+        ValueError: there is no id, or an id is not in the pool.
     """
     wanted = set(item_ids)
     unknown = sorted(wanted.difference(pool.items["item_id"]))
@@ -47,7 +43,7 @@ def restrict(pool: Pool, item_ids: Sequence[str]) -> Pool:
         frames["documents"] = _needed_documents(frames)
     used = np.zeros(len(pool.texts), dtype=bool)
     for frame in frames.values():
-        for column in _row_columns(frame):
+        for column in row_columns(frame):
             used[frame[column].to_numpy()] = True
     final = np.cumsum(used) - 1
     meta = {**pool.meta, "replay": None} if "replay" in pool.meta else dict(pool.meta)
@@ -56,7 +52,7 @@ def restrict(pool: Pool, item_ids: Sequence[str]) -> Pool:
         texts=pool.texts[used].reset_index(drop=True),
         items=weigh_cells(items),
         frames={
-            name: frame.assign(**{c: final[frame[c].to_numpy()] for c in _row_columns(frame)})
+            name: frame.assign(**{c: final[frame[c].to_numpy()] for c in row_columns(frame)})
             for name, frame in frames.items()
         },
     )
@@ -71,14 +67,10 @@ def _cut(frame: pd.DataFrame, wanted: set[str], cells: pd.MultiIndex) -> pd.Data
 
 
 def _needed_documents(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Shared documents, and those on the candidate list of an item that is kept."""
+    """Return the shared documents and those on the candidate list of a kept item."""
     documents = frames["documents"]
     cell_of = frames["queries"][["item_id", "query_id", *CELL]]
     listed = frames["candidates"].merge(cell_of, on=["item_id", "query_id"])
     keys = [*CELL, "doc_id"]
     needed = pd.MultiIndex.from_frame(documents[keys]).isin(pd.MultiIndex.from_frame(listed[keys]))
     return documents[documents["shared"].to_numpy(dtype=bool) | needed].reset_index(drop=True)
-
-
-def _row_columns(frame: pd.DataFrame) -> list[str]:
-    return [column for column in frame.columns if str(column).endswith("_row")]

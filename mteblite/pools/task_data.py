@@ -1,7 +1,6 @@
-"""A task's data as plain frames, free of mteb: what pools are drawn from.
+"""A task's data as plain frames, without mteb: the input of pool drawing.
 
-They come from mteb's own loading code, the sample tasks or a user's files, so pool drawing never
-sees mteb.
+They come from mteb's loading code, the sample tasks or a user's files.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ class TaskData:
     """A loaded task.
 
     Attributes:
-        description: what was loaded.
-        cells: frames per (split, hf_subset), in mteb's order; keys and columns per task type are
-            documented at the head of `pools/<type>.py`, which reads them.
+        description: the loaded task.
+        cells: frames per (split, hf_subset), in mteb's order. Their keys and columns are in the
+            docstring of `task_types/<type>/pool.py`.
         protocol: settings of mteb's task object that its score depends on, JSON-able
             (e.g. `seed`, `n_experiments`, `ignore_identical_ids`).
     """

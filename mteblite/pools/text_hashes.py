@@ -1,7 +1,7 @@
-"""A pool without its texts: hashes stand in their place until the task's data are at hand.
+"""A pool with hashes in place of its texts, and the same pool with texts found by their hashes.
 
-So a selection can be given away without the benchmark's texts, and a data set that has changed
-since is noticed instead of scored.
+A release holds hashes, so that it contains no text of a benchmark. The hashes also detect a data
+set that has changed since the release.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from mteblite.pools.pool import Pool
+from mteblite.pools.pool import Pool, row_columns
 
 HASH = "text_sha256"
 DIGITS = 32
-"""Hex digits kept of SHA-256: 128 bits tell any two texts apart."""
+"""Hex digits kept of SHA-256: 128 bits, enough to distinguish any two texts."""
 REVEALING = 32
-"""An id or label longer than this that is also a text of the pool would give the text away."""
+"""A longer id or label that equals a text of the pool would publish that text."""
 
 
 def text_hash(text: str) -> str:
-    """Return the hash of a text; lone surrogates, which UTF-8 has no bytes for, count too."""
+    """Return the hash of a text; the text may hold lone surrogates, which UTF-8 cannot encode."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
 
 
@@ -31,7 +31,7 @@ def without_texts(pool: Pool) -> Pool:
     """Return the pool with a column `text_sha256` in the place of `text`.
 
     Raises:
-        ValueError: another table of the pool repeats a text: its ids are texts.
+        ValueError: another table of the pool holds a text, e.g. as an id.
     """
     known = {text for text in pool.texts["text"] if len(text) > REVEALING}
     for name, frame in [("items", pool.items), *sorted(pool.frames.items())]:
@@ -39,7 +39,8 @@ def without_texts(pool: Pool) -> Pool:
             if pd.api.types.is_numeric_dtype(frame[column]):
                 continue
             for value in {v for v in frame[column] if isinstance(v, str)}:
-                if value in known or _tail(value) in known:
+                # An item id is `<hf_subset>/<split>/<identity>`.
+                if value in known or value.split("/", 2)[-1] in known:
                     raise ValueError(
                         f"{pool.meta['task']}: column {column!r} of its {name} holds a text of the "
                         f"data set ({value[:40]!r} ...), which must not be given away: use ids "
@@ -56,10 +57,10 @@ def with_texts(pool: Pool, texts: Iterable[str], revision: str) -> Pool:
     Args:
         pool: from `without_texts`.
         texts: at least those of the pool, in any order.
-        revision: of the data set that the texts are from, for the message.
+        revision: of the data set of the texts, for the message.
 
     Raises:
-        ValueError: a text is not among them; names task, item or document, and revision.
+        ValueError: a text is missing; the message names task, item or document, and revision.
     """
     by_hash = {text_hash(text): text for text in texts}
     found = [by_hash.get(value) for value in pool.texts[HASH]]
@@ -78,25 +79,25 @@ def with_texts(pool: Pool, texts: Iterable[str], revision: str) -> Pool:
 def hashes_by_item(pool: Pool) -> dict[str, list[str]]:
     """Return per item the hashes of its own texts, in the order of frames and columns.
 
-    Of a query that is its own text, not its candidates'; of a pair both; what items share (train
-    rows, distractors, documents) belongs to none.
+    These are the text of a query and both texts of a pair. Candidate documents, train rows and
+    distractors belong to no item.
     """
     hashes = pool.texts[HASH].to_numpy(object)
     found: dict[str, list[str]] = {item: [] for item in pool.items["item_id"]}
     for _, frame in sorted(pool.frames.items()):
         if "item_id" not in frame.columns:
             continue
-        for column in _row_columns(frame):
+        for column in row_columns(frame):
             for item, row in zip(frame["item_id"], frame[column], strict=True):
                 found[item].append(str(hashes[row]))
     return found
 
 
 def _owner(pool: Pool, lost: np.ndarray) -> str:
-    """Say what a missing text belongs to: an item where there is one."""
+    """Return a name of the item, document or row that the first missing text belongs to."""
     others = ""
     for name, frame in sorted(pool.frames.items()):
-        for column in _row_columns(frame):
+        for column in row_columns(frame):
             rows = np.flatnonzero(lost[frame[column].to_numpy(dtype=np.int64)])
             if not len(rows):
                 continue
@@ -115,12 +116,3 @@ def _listing_item(pool: Pool, document: str) -> str:
     listed = pool.frames["candidates"]
     items = listed.loc[listed["doc_id"] == document, "item_id"]
     return f" (a candidate of item {items.iloc[0]!r})" if len(items) else ""
-
-
-def _tail(value: str) -> str:
-    """The identity in an item id, which is `<hf_subset>/<split>/<identity>`."""
-    return value.split("/", 2)[-1]
-
-
-def _row_columns(frame: pd.DataFrame) -> list[str]:
-    return [str(column) for column in frame.columns if str(column).endswith("_row")]

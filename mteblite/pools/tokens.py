@@ -8,12 +8,12 @@ import unicodedata
 _ARABIC_MARKS = "\u0640\u064b-\u065f\u0670\u06d6-\u06ed"
 _INVISIBLE = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
 _DROPPED = re.compile(f"[{_ARABIC_MARKS}{_INVISIBLE}]+")
-# Han, kana and Thai are written without spaces: one token per character. Elsewhere a token is a
-# run of letters and digits; South Asian vowel signs are no letters for `re`, but part of words.
+# Han, kana and Thai have no spaces between words: one token per character. In other scripts a
+# token is a run of letters and digits. For `re`, South Asian vowel signs are not letters.
 _TOKEN = re.compile(
     r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]|(?:[^\W_]|[\u0900-\u0dff])+"
 )
-# The same for ASCII, without a regular expression: 5 times as fast, and most documents are ASCII.
+# The same for ASCII, without a regular expression: 5 times as fast. Most documents are ASCII.
 _ASCII = "".join(chr(c).lower() if chr(c).isalnum() else " " for c in range(128))
 
 

@@ -1,7 +1,7 @@
-"""Scores that do not fit a model's other scores: residuals of a robust low-rank fit.
+"""Residuals of a robust low-rank fit of (models x tasks) scores.
 
-Models differ in few ways, so a (models x tasks) matrix of scores is nearly of low rank; a score
-far from what the others predict is a broken run, a wrong unit, or a task that was trained on.
+Such a matrix is nearly of low rank. A score far from the fit comes from a broken run, a wrong unit,
+or training on the task.
 """
 
 from __future__ import annotations
@@ -10,32 +10,30 @@ import numpy as np
 
 RANK = 4
 CLIP = 4.0
-"""Residuals enter the fit cut to this many robust sd, so that an outlier cannot explain itself."""
+"""The fit clips residuals to this many robust sd, so that it does not follow an outlier."""
 ITERATIONS = 40
 NORMAL_MAD = 1.4826
 """Standard deviation of a normal distribution over its median absolute deviation."""
 MIN_SPREAD = 1e-3
-"""Smallest spread that a column is given: a tenth of a point."""
+"""Smallest spread of a column: a tenth of a point."""
 MIN_ROBUST_SD = 1e-2
 """Smallest sd of the residuals: a hundredth of a column's spread."""
 
 
-def robust_residuals(scores: np.ndarray, rank: int = RANK) -> np.ndarray:
-    """Return how many robust sd each score lies from a low-rank fit of all scores.
+def robust_residuals(scores: np.ndarray) -> np.ndarray:
+    """Return the residual of each score from a fit of rank RANK and column means, in robust sd.
 
-    Columns are divided by their sd over models first, and one robust sd holds for all. In their
-    own units the fit would follow the tasks with the widest spread; and a robust sd of each
-    column alone would excuse any score of a task that fits badly, and accuse weak models on a
-    task that nearly all others solve.
+    Columns are first divided by their sd over models, because otherwise the fit follows the tasks
+    with the widest spread. All columns have one robust sd. With a robust sd per column, no score of
+    a badly fitting task is an outlier, and weak models are outliers on a task that others solve.
 
     Args:
         scores: (n_models, n_columns) fractions; NaN = not observed.
-        rank: rank of the fit, besides the column means.
 
     Returns:
         (n_models, n_columns); NaN where not observed. The robust sd is the scaled median absolute
-        deviation of all residuals of the divided scores, at least `MIN_ROBUST_SD`; for a column
-        whose own is more than twice that, half of its own: there misfit is the rule.
+        deviation of all residuals of the divided scores, at least `MIN_ROBUST_SD`. A column whose
+        own robust sd is more than twice as large uses half of its own.
     """
     observed = np.isfinite(scores)
     if not observed.any():
@@ -43,10 +41,10 @@ def robust_residuals(scores: np.ndarray, rank: int = RANK) -> np.ndarray:
     divided = np.where(observed, (scores - _medians(scores)) / _spreads(scores), np.nan)
     residual = divided
     sd = _robust_sd(residual)
-    # Cut from the start: a spare factor would take an outlier whole and hide it for good.
+    # Clip from the start, because a factor without other use would fit an outlier completely.
     filled = _filled(np.zeros(scores.shape), residual, sd)
     for _ in range(ITERATIONS):
-        fitted = _low_rank(filled, rank)
+        fitted = _low_rank(filled)
         residual = divided - fitted
         sd = _robust_sd(residual)
         filled = _filled(fitted, residual, sd)
@@ -55,17 +53,17 @@ def robust_residuals(scores: np.ndarray, rank: int = RANK) -> np.ndarray:
 
 
 def _filled(fitted: np.ndarray, residual: np.ndarray, sd: float) -> np.ndarray:
-    """The scores with their residuals cut; the fit itself where nothing is observed."""
+    """Return the scores with clipped residuals, and the fit where no score is observed."""
     cut = np.clip(residual, -CLIP * sd, CLIP * sd)
     return fitted + np.where(np.isfinite(residual), cut, 0.0)
 
 
-def _low_rank(filled: np.ndarray, rank: int) -> np.ndarray:
+def _low_rank(filled: np.ndarray) -> np.ndarray:
     means = filled.mean(axis=0)
     centered = filled - means
-    # The right singular vectors, from the smaller matrix: some times faster than an SVD.
+    # The right singular vectors, from the smaller matrix: several times as fast as an SVD.
     _, vectors = np.linalg.eigh(centered.T @ centered)
-    leading = vectors[:, -rank:]
+    leading = vectors[:, -RANK:]
     found: np.ndarray = (centered @ leading) @ leading.T + means
     return found
 
@@ -75,12 +73,12 @@ def _robust_sd(residual: np.ndarray) -> float:
 
 
 def _medians(values: np.ndarray) -> np.ndarray:
-    """Median of every column's observed values; 0 where there are none."""
+    """Return the median of every column's observed values; 0 without any."""
     observed = [column[np.isfinite(column)] for column in values.T]
     return np.array([np.median(column) if column.size else 0.0 for column in observed])
 
 
 def _spreads(values: np.ndarray) -> np.ndarray:
-    """Standard deviation of every column's observed values, at least `MIN_SPREAD`."""
+    """Return the sd of every column's observed values, at least `MIN_SPREAD`."""
     observed = [column[np.isfinite(column)] for column in values.T]
     return np.array([max(c.std(), MIN_SPREAD) if c.size else MIN_SPREAD for c in observed])

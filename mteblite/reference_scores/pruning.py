@@ -1,6 +1,6 @@
-"""Keep at most a few models of each family: best, median and worst by full score.
+"""Keep at most three models of each family: best, median and worst by full score.
 
-Families are merge recipes or training runs; many near-copies of one parent would otherwise
+A family is a merge recipe or a training run. Without pruning, many near-copies of one parent would
 decide which items look informative. Rules: docs/methods.md, Families and pruning.
 """
 
@@ -13,46 +13,43 @@ import pandas as pd
 
 from mteblite.suites.task_types import shares
 
+KEPT = 3
+"""Models kept per family, at evenly spaced ranks: worst, median (`(n - 1) // 2`) and best."""
 SCORE_DECIMALS = 12
-"""Scores closer than this are tied, so that float noise never changes who is kept."""
+"""Scores that are equal to this many decimals are tied, whatever the float noise."""
 
 
 def prune_families(
     full_scores: pd.DataFrame,
     families: dict[str, str],
-    keep: int = 3,
     task_types: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
-    """Say which reference models stay.
+    """Return for each reference model whether it is kept.
 
     Args:
         full_scores: one row per (model, task) with `main_score`; NaN = no score.
         families: family of every model, also of models without a score.
-        keep: models kept per family; of the sorted family the evenly spaced ones stay, so 3
-            means worst, median (`(n - 1) // 2`) and best.
         task_types: type of every task, see `TaskTypes`: parts of an aggregate count as one task.
 
     Returns:
         One row per model of `families`, sorted by name: `model`, `family`, `kept`, `score` (mean
-        over the tasks that all scored members of the family share; NaN where there is none) and
+        over the tasks that all scored members of the family share; NaN without a score) and
         `n_in_family` (members, scored or not). Models without any score are not kept.
 
     Raises:
-        ValueError: `keep` is below 1, a scored model has no family, or a (model, task) is doubled.
+        ValueError: a scored model has no family, or a (model, task) has two scores.
     """
-    if keep < 1:
-        raise ValueError(f"keep is {keep}: at least 1 model per family must stay")
     scores = _score_matrix(full_scores, families)
     rows: list[dict[str, object]] = []
     for family in sorted(set(families.values())):
         members = sorted(model for model, f in families.items() if f == family)
         score = _shared_scores(scores.loc[members], task_types or {})
-        stay = _spread(score.dropna(), keep)
+        kept = _kept_models(score.dropna())
         rows += [
             {
                 "model": model,
                 "family": family,
-                "kept": model in stay,
+                "kept": model in kept,
                 "score": float(score[model]),
                 "n_in_family": len(members),
             }
@@ -63,7 +60,7 @@ def prune_families(
 
 
 def _score_matrix(full_scores: pd.DataFrame, families: dict[str, str]) -> pd.DataFrame:
-    """Models by tasks, NaN where there is no finite score."""
+    """Return the scores as models by tasks; NaN without a finite score."""
     unknown = sorted(set(full_scores["model"]) - set(families))
     if unknown:
         raise ValueError(f"model {unknown[0]!r} has full scores but no family: name its family")
@@ -77,7 +74,7 @@ def _score_matrix(full_scores: pd.DataFrame, families: dict[str, str]) -> pd.Dat
 
 
 def _shared_scores(scores: pd.DataFrame, types: Mapping[str, str]) -> pd.Series:
-    """Mean over the tasks shared by all scored members; over own tasks where none is shared."""
+    """Return each model's mean over the tasks of all scored members, else over its own tasks."""
     scored = scores.dropna(how="all").index
     shared = scores.loc[scored].dropna(axis=1)
     used = shared if shared.shape[1] else scores.loc[scored]
@@ -86,13 +83,10 @@ def _shared_scores(scores: pd.DataFrame, types: Mapping[str, str]) -> pd.Series:
     return means.reindex(scores.index)
 
 
-def _spread(score: pd.Series, keep: int) -> set[str]:
-    """Models at evenly spaced places of the sorted family; ties by model name."""
+def _kept_models(score: pd.Series) -> set[str]:
+    """Return the models at KEPT evenly spaced ranks of a family; ties by model name."""
     names = [str(name) for name in score.index]
     ordered = sorted(names, key=lambda m: (round(float(score[m]), SCORE_DECIMALS), m))
-    n = len(ordered)
-    if n <= keep:
+    if len(ordered) <= KEPT:
         return set(ordered)
-    if keep == 1:
-        return {ordered[-1]}
-    return {ordered[(n - 1) * place // (keep - 1)] for place in range(keep)}
+    return {ordered[(len(ordered) - 1) * rank // (KEPT - 1)] for rank in range(KEPT)}

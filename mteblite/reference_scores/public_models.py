@@ -1,8 +1,8 @@
 """Full scores of all public models from the cells of the official results.
 
-They are the reference scores of the models that a suite lists, and teach a joint calibration how
-tasks go together; for that, every model needs a family, so that near-copies of a held-out model
-can be left out, too.
+They are the reference scores of the models that a suite lists. A joint calibration also estimates
+the covariance of tasks from them. For that, every model needs a family, so that near-copies of a
+held-out model are held out as well.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SEPARATORS = {
     "refused": "; ",
     "noted": "; ",
 }
-"""Texts of a task's cells, and what stands between them where they differ."""
+"""Text columns of a task's cells, with the separator of their different values."""
 
 _CELL = ["task", "split", "hf_subset"]
 _SCORE = ["task", "model"]
@@ -42,14 +42,14 @@ def full_scores_of(cells: pd.DataFrame, needed: pd.DataFrame) -> pd.DataFrame:
     Returns:
         One row per (task, model), sorted: the columns of `COLUMNS`. `main_score` is NaN where a
         needed cell has no number; texts of the cells are joined. A model that lacks a cell has no
-        row: file present is not score present.
+        row.
     """
     needed = needed[_CELL].drop_duplicates()
     rows = cells.merge(needed, on=_CELL)
     n_needed = rows["task"].map(needed.groupby("task").size())
     rows = rows[rows.groupby(_SCORE)["model"].transform("size") == n_needed]
     groups = rows.groupby(_SCORE, sort=True)
-    # A cell without a number makes the mean one, too; pandas alone would skip it.
+    # A cell without a number makes the mean NaN; `mean` of pandas would skip it.
     scores = groups["main_score"].agg(["sum", "count", "size"])
     mean = (scores["sum"] / scores["size"]).where(scores["count"] == scores["size"])
     found = pd.DataFrame({"main_score": mean, "registered": groups["registered"].all()})
@@ -63,23 +63,19 @@ def full_scores_of(cells: pd.DataFrame, needed: pd.DataFrame) -> pd.DataFrame:
 
 
 def usable(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows whose score may be used: a number, and nothing of it refused."""
+    """Return the rows whose score is a number with no refused cell."""
     return scores[np.isfinite(scores["main_score"].astype(float)) & (scores["refused"] == "")]
 
 
-def teaching_scores(
+def joint_scores(
     scores: pd.DataFrame, parents: Mapping[str, str], suite_families: Mapping[str, str]
 ) -> pd.DataFrame:
-    """Return what joint calibrations may learn from: `model`, `family`, `task`, `main_score`.
+    """Return the scores for joint calibrations: `model`, `family`, `task`, `main_score`.
 
-    Refused scores and outliers are left out: they would bend how tasks seem to go together. So are
-    ancestors of several of the suite's families, which every one of them would have to hide.
-
-    Args:
-        scores: rows of `full_scores_of`.
-        parents: see `public_families`.
-        suite_families: the suite's families by public name; fine-tunes and ancestors of its
-            models join them.
+    Refused scores and outliers are left out, because they would distort the covariance of tasks.
+    Ancestors of several of the suite's families are left out, because each of these families would
+    have to be held out with them. Fine-tunes and ancestors of the suite's models have the families
+    of these models. Scores are rows of `full_scores_of`.
     """
     known, shared = with_ancestors(suite_families, parents)
     found = usable(scores)
@@ -92,15 +88,11 @@ def teaching_scores(
 def with_ancestors(
     suite_families: Mapping[str, str], parents: Mapping[str, str]
 ) -> tuple[dict[str, str], set[str]]:
-    """Add the models that the suite's were trained from: near-copies, too.
-
-    Args:
-        suite_families: family by public name.
-        parents: the model that each was trained from.
+    """Add the ancestors of the suite's models, which are near-copies of them.
 
     Returns:
-        Family by public name, ancestors up to the next model of the suite included; and the
-        ancestors of models of several families, which have none.
+        Family by public name, including ancestors up to the next model of the suite; and the
+        ancestors of models of several families, which have no family.
     """
     above: dict[str, set[str]] = {}
     for model, family in suite_families.items():
@@ -117,15 +109,9 @@ def public_families(
 ) -> dict[str, str]:
     """Return a family for every public model.
 
-    Args:
-        models: names of the models.
-        parents: the model that each was trained from, where mteb's registry knows it
-            (`ModelMeta.adapted_from`).
-        suite_families: families that the suite gives to its own models.
-
-    Returns:
-        The suite's family of the model or of its nearest ancestor in the suite; else the name of
-        its oldest known ancestor, so that fine-tunes of one model are one family.
+    It is the suite's family of the model or of its nearest ancestor in the suite. Other models have
+    the name of their oldest known ancestor, so that fine-tunes of one model are one family. The
+    parent of a model is the model it was trained from (`ModelMeta.adapted_from`).
     """
     return {model: _family(model, parents, suite_families) for model in sorted(models)}
 

@@ -1,4 +1,4 @@
-"""What mteb's registries say about models and tasks, as plain data that results are read with."""
+"""Facts of mteb's registries about models and tasks, as plain data for reading results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ class RegistryFacts:
     """Facts of one mteb version.
 
     Attributes:
-        mteb_version: the version.
         model_revisions: registered models with the revision that mteb pins (None: none).
         model_parents: registered models with the model they were trained from, where known.
         model_renames: former model names with the present ones.
@@ -28,11 +27,11 @@ class RegistryFacts:
     task_renames: Mapping[str, str] = field(default_factory=dict)
 
     def model_name(self, name: str) -> str:
-        """Return the present name of a model; a name that mteb does not know stays."""
+        """Return the present name of a model; a name that mteb does not know is unchanged."""
         return self.model_renames.get(name, name)
 
     def task_name(self, name: str) -> str:
-        """Return the present name of a task: renamed, or in other case; others stay."""
+        """Return the present name of a task, in mteb's case; an unknown name is unchanged."""
         if name in self.task_metrics:
             return name
         renamed = self.task_renames.get(name, name)

@@ -1,9 +1,9 @@
-"""What an mteb result file says: its cells, what had to be repaired, or why it is refused.
+"""Read an mteb result file: its cells, with repairs, or the reason for refusing it.
 
-Two formats are read: mteb 1.11 and later (`scores`: split -> list of subsets) and the one before
-(`mteb_dataset_name`, one mapping per split). The old one is brought into the new as mteb's
-`TaskResult._convert_from_before_v1_11_0` does; where mteb finds no main score because the metric
-was renamed since, the score under the old name is taken and the cell says so.
+Two formats are read: that of mteb 1.11 and later (`scores`: split -> list of subsets) and that of
+earlier versions (`mteb_dataset_name`, one mapping per split). The old format is converted as in
+mteb's `TaskResult._convert_from_before_v1_11_0`. Where mteb finds no main score because the metric
+was renamed, the score under the old name is taken, and the cell records it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OLD_PREFIXES = {
     "max": "max",
     "similarity": "similarity",
 }
-"""Metrics that the old format nests under a similarity, with today's prefix."""
+"""Similarities under which the old format nests metrics, with their present prefix."""
 
 RENAMED_METRICS = {
     "map_at_1000": ("map",),
@@ -32,28 +32,26 @@ RENAMED_METRICS = {
     "mrr_at_1000": ("mrr",),
     "max_ap": ("cosine_ap", "dot_ap", "euclidean_ap", "manhattan_ap", "similarity_ap"),
 }
-"""Main metrics with the names that mteb used before; of several the largest is meant."""
+"""Main metrics with their former names; of several scores the largest counts."""
 
 OLD_SUBSETS = {
     "MLSUMClusteringP2P": {"default": "fr"},
     "MLSUMClusteringS2S": {"default": "fr"},
     "XPQARetrieval": {"fr": "fra-fra"},
 }
-"""Subsets that were renamed after the old format, as mteb renames them."""
+"""Subsets of the old format with their present names, as in mteb."""
 
 MLSUM_VERSIONS = ("1.1.2.dev0", "1.1.3.dev0")
 
 
-class Cell(NamedTuple):
+class ResultCell(NamedTuple):
     """One (split, subset) of a result file.
 
     Attributes:
-        split: evaluation split.
-        hf_subset: subset of the data set.
-        entry_ix: 0, or how often the file had the subset before.
-        main_score: a fraction; None where there is no number.
-        repaired: what was done to get the score, else "".
-        refused: why there is no score, else "".
+        entry_ix: number of earlier entries of the same subset in the file.
+        main_score: a fraction; None without a number.
+        repaired: how the score was found, where it needed a repair, else "".
+        refused: the reason for a missing score, else "".
     """
 
     split: str
@@ -70,41 +68,38 @@ class ResultFile:
 
     Attributes:
         task_name: the task's present name.
-        mteb_version: as the file has it; "" for none.
-        dataset_revision: as the file has it; "" for none.
         result_format: `new` or `old`.
-        cells: every (split, subset) that the file names.
-        repaired: what holds for the whole file, e.g. a renamed task; else "".
-        n_cells: number of cells, where these have been taken out.
+        repaired: a repair of the whole file, e.g. of a renamed task; else "".
+        n_cells: number of cells, where `cells` has been emptied.
     """
 
     task_name: str
     mteb_version: str
     dataset_revision: str
     result_format: str
-    cells: tuple[Cell, ...]
+    cells: tuple[ResultCell, ...]
     repaired: str = ""
     n_cells: int = 0
 
     @property
     def n_missing(self) -> int:
-        """Cells without a number."""
+        """Number of cells without a score."""
         return [cell.main_score for cell in self.cells].count(None)
 
 
 class RefusedFile(ValueError):
-    """A file that holds no results; the message says why."""
+    """A file without results; the message is the reason."""
 
 
 def read_result(data: Any, facts: RegistryFacts) -> ResultFile:
-    """Return what a decoded result file says.
+    """Return the contents of a decoded result file.
 
     Args:
         data: the decoded JSON; bare NaN allowed.
         facts: mteb's registry, for renamed tasks and the main metric of the old format.
 
     Raises:
-        RefusedFile: neither of mteb's formats, or no scores in it.
+        RefusedFile: the file has another format, or no scores.
     """
     if not isinstance(data, Mapping):
         raise RefusedFile(f"a {type(data).__name__}, no result file of mteb")
@@ -129,7 +124,7 @@ def read_result(data: Any, facts: RegistryFacts) -> ResultFile:
     )
 
 
-def _new_cells(data: Mapping[str, Any], task: str, facts: RegistryFacts) -> Iterator[Cell]:
+def _new_cells(data: Mapping[str, Any], task: str, facts: RegistryFacts) -> Iterator[ResultCell]:
     for split, entries in data["scores"].items():
         seen: dict[str, int] = {}
         for entry in entries:
@@ -138,12 +133,12 @@ def _new_cells(data: Mapping[str, Any], task: str, facts: RegistryFacts) -> Iter
             seen[subset] = place + 1
             score = entry.get("main_score")
             if isinstance(score, float) and math.isfinite(score):  # nearly all
-                yield Cell(split, subset, place, score)
+                yield ResultCell(split, subset, place, score)
             else:
                 yield _cell(split, subset, place, entry, facts.task_metrics.get(task, ""))
 
 
-def _old_cells(data: Mapping[str, Any], task: str, facts: RegistryFacts) -> Iterator[Cell]:
+def _old_cells(data: Mapping[str, Any], task: str, facts: RegistryFacts) -> Iterator[ResultCell]:
     metric = facts.task_metrics.get(task, "")
     for split, subsets in _old_splits(data).items():
         for name, metrics in subsets.items():
@@ -152,7 +147,7 @@ def _old_cells(data: Mapping[str, Any], task: str, facts: RegistryFacts) -> Iter
 
 
 def _old_splits(data: Mapping[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
-    """Split -> subset -> metrics; a file without subsets has the one called `default`."""
+    """Return split -> subset -> metrics; metrics without a subset belong to `default`."""
     splits = {
         split: {k: v for k, v in metrics.items() if k != "evaluation_time"}
         for split, metrics in data.items()
@@ -189,8 +184,8 @@ def _flat(metrics: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def _cell(split: str, subset: str, place: int, metrics: Mapping[str, Any], main: str) -> Cell:
-    """A cell whose main score may be absent, no number, or under a former name."""
+def _cell(split: str, subset: str, place: int, metrics: Mapping[str, Any], main: str) -> ResultCell:
+    """Return a cell whose main score may be absent, not a number, or under a former name."""
     for name in ("main_score", main):
         if metrics.get(name) is not None:
             return _checked(split, subset, place, name, metrics[name])
@@ -203,11 +198,15 @@ def _cell(split: str, subset: str, place: int, metrics: Mapping[str, Any], main:
         best = max(scores, key=lambda n: scores[n])
         note = f"main score {main} taken from `{best}`"
         return _checked(split, subset, place, best, scores[best])._replace(repaired=note)
-    return Cell(split, subset, place, None, refused=f"no main score ({main or 'unknown metric'})")
+    return ResultCell(
+        split, subset, place, None, refused=f"no main score ({main or 'unknown metric'})"
+    )
 
 
-def _checked(split: str, subset: str, place: int, name: str, value: Any) -> Cell:
+def _checked(split: str, subset: str, place: int, name: str, value: Any) -> ResultCell:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if number and abs(value) <= sys.float_info.max:  # JSON's integers have no limit
-        return Cell(split, subset, place, float(value))
-    return Cell(split, subset, place, None, refused=f"{name} is {str(value)[:40]}: not a number")
+        return ResultCell(split, subset, place, float(value))
+    return ResultCell(
+        split, subset, place, None, refused=f"{name} is {str(value)[:40]}: not a number"
+    )

@@ -1,9 +1,9 @@
-"""Which of several result files of a (model, task) counts: the leaderboard's rule.
+"""Choice of one result file per (model, task), by the rule of mteb's leaderboard.
 
 A model has results of several revisions, runs and uploads. mteb's leaderboard keeps one file per
 (model, experiment, task), chosen by `BenchmarkResults.join_revisions`
-(mteb/results/benchmark_results.py): the revision that mteb's registry pins first, then a file with
-a version of mteb, then one with a revision, then the latest version of mteb.
+(mteb/results/benchmark_results.py). First comes the revision that mteb's registry pins, then a file
+with a version of mteb, then one with a revision, then the latest version of mteb.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import re
 import pandas as pd
 
 NO_REVISION = ("", "external", "no_revision_available")
-"""Revisions that say nothing: model cards, and runs of before mteb noted them."""
+"""Missing revisions: of model cards, and of runs before mteb recorded revisions."""
 
 _KEY = ["model_name", "experiment", "task_name"]
 
 
 def pick_revisions(files: pd.DataFrame) -> pd.Series:
-    """Say for every result file whether the leaderboard uses it.
+    """Return for every result file whether the leaderboard uses it.
 
     Args:
         files: one row per file with scores: `model_name`, `revision`, `mteb_version`,
@@ -27,9 +27,9 @@ def pick_revisions(files: pd.DataFrame) -> pd.Series:
             mteb's registry pins, or missing) and `file`, a stable name.
 
     Returns:
-        True for the one file that is kept of every (model, task). Files of experiments are
-        never kept: the leaderboard does not show them. Files that the rule ranks equal are told
-        apart by `file` (mteb leaves it to the order in which the folder lists them).
+        True for one file of every (model, task), and False for files of experiments, which the
+        leaderboard does not show. Of files that the rule ranks equal, the first by `file` is kept
+        (in mteb, the first in the listing of the folder).
     """
     ranked = pd.DataFrame({column: files[column] for column in ("model_name", "task_name", "file")})
     ranked["experiment"] = files["experiment"].fillna("").astype(str)
@@ -48,10 +48,10 @@ def pick_revisions(files: pd.DataFrame) -> pd.Series:
 
 
 def version_rank(versions: pd.Series) -> pd.Series:
-    """Return the place of each version of mteb in their order; -1 where there is none.
+    """Return the rank of each version of mteb among the versions; -1 without a version.
 
-    A range such as `2.10.0-2.18.7`, which mteb writes into files merged from two runs, is none:
-    mteb's rule cannot parse it and ranks the file as one without a version.
+    mteb writes a range such as `2.10.0-2.18.7` into files merged from two runs. Its rule cannot
+    parse a range and ranks the file as one without a version.
     """
     from packaging.version import InvalidVersion, Version
 
@@ -67,5 +67,5 @@ def version_rank(versions: pd.Series) -> pd.Series:
 
 
 def is_range(version: str) -> bool:
-    """Say whether a version of mteb is the range of a file merged from two runs."""
+    """Return whether a version of mteb is the range of a file merged from two runs."""
     return bool(re.fullmatch(r"\d[\w.]*-\d[\w.]*", version))

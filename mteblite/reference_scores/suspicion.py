@@ -1,8 +1,8 @@
-"""Official scores that cannot be what they say, and odd ones that can.
+"""Implausible official scores, and unusual but possible ones.
 
-Public results hold broken runs, scores divided by 100 twice, and zeros of interrupted runs. A
-full score that is wrong would bend the calibration of its task, so such cells are refused, with
-the reason; what is odd but possible is taken, and noted as well. Nothing is clipped: p-MRR and
+Public results contain broken runs, scores divided by 100 twice, and zeros of interrupted runs. A
+wrong full score would distort the calibration of its task, so implausible cells are refused with a
+reason. Unusual but possible cells are taken, with a note. Nothing is clipped: p-MRR and
 correlations may be negative.
 """
 
@@ -21,7 +21,7 @@ RUN = ("model_name", "revision")
 ENGLISH = ("default", "en", "en-en", "eng", "eng-eng", "eng_Latn", "eng_Latn-eng_Latn")
 
 FEWEST_MODELS = 10
-"""Scores of a cell before a zero among them tells anything."""
+"""Fewest scores of other models beside a zero that is refused."""
 PLAUSIBLE_LOW = 0.05
 """A zero is refused where nine in ten of the other models score above this."""
 BROKEN_TASKS = 5
@@ -37,21 +37,20 @@ PERCENT_OF_PERCENT = 0.0101
 def suspicious_cells(
     cells: pd.DataFrame, benchmarks: Mapping[str, Collection[tuple[str, str, str]]] | None = None
 ) -> pd.DataFrame:
-    """Return the cells that stand out, with the reason and what is done about them.
+    """Return the suspicious cells with the reason and the decision.
 
     Args:
-        cells: one row per cell that counts: `model_name`, `revision`, `task_name`, `split`,
-            `hf_subset` and `main_score` (finite fractions). One row per model and column.
-        benchmarks: (task, split, subset) of benchmarks that get a fit of their own. The tasks of
-            one that most models have run together say more of each other than all tasks do, most
-            of which are of other languages and known of fewer models.
+        cells: one row per model and column: `model_name`, `revision`, `task_name`, `split`,
+            `hf_subset` and `main_score` (finite fractions).
+        benchmarks: (task, split, subset) of benchmarks that get a separate fit. Tasks of one
+            benchmark that most models ran predict each other better than all tasks do, most of
+            which are in other languages and have scores of fewer models.
 
     Returns:
-        Rows of `cells` (index kept; a cell may stand out twice) with `reason` and `decision`,
-        `refused` or `taken`. Exact zeros are refused where other models are far from it; outliers
-        from a rank-4 fit over one cell per task, or over a benchmark, where they lie below.
-        Scores above a fit are taken: to be good at, or trained on, one task is no error of the
-        file.
+        Rows of `cells` (index kept; a cell may have two rows) with `reason` and `decision`,
+        `refused` or `taken`. Exact zeros are refused where other models score far above zero.
+        Outliers of a rank-4 fit, over one cell per task or over a benchmark, are refused below the
+        fit and taken above it, because a model may be good at, or trained on, one task.
     """
     columns = _codes(cells, COLUMN)
     zeros = _zeros(cells, columns)
@@ -61,7 +60,7 @@ def suspicious_cells(
 
 
 def _zeros(cells: pd.DataFrame, columns: np.ndarray) -> pd.DataFrame:
-    """Exact zeros: refused where nearly all other models are well above."""
+    """Return exact zeros; they are refused where nearly all other models score above zero."""
     scores = cells["main_score"].to_numpy(dtype=float)
     zero = scores == 0.0
     beside = ~zero & np.isin(columns, np.unique(columns[zero]))
@@ -83,7 +82,7 @@ def _zeros(cells: pd.DataFrame, columns: np.ndarray) -> pd.DataFrame:
 
 
 def _broken_runs(cells: pd.DataFrame, zeros: pd.DataFrame) -> pd.DataFrame:
-    """Every cell of a revision that is zero in many tasks."""
+    """Return every cell of a revision with zeros in many tasks."""
     runs = pd.Series(_codes(cells, RUN), index=cells.index)
     refused = zeros.index[zeros["decision"] == "refused"]
     tasks = cells.loc[refused, "task_name"].astype(str).groupby(runs[refused]).nunique()
@@ -98,7 +97,7 @@ def _outliers(
     columns: np.ndarray,
     benchmarks: Mapping[str, Collection[tuple[str, str, str]]],
 ) -> pd.DataFrame:
-    """Scores far from what rank-4 fits make of the model's others; the farther of several."""
+    """Return scores far from the rank-4 fits; of several fits the one with the largest distance."""
     known = _known_columns(cells, columns)
     fits = {"": _headline(known)}
     for name, wanted in benchmarks.items():
@@ -122,7 +121,7 @@ def _outliers(
 
 
 def _far_cells(cells: pd.DataFrame, columns: np.ndarray, codes: np.ndarray) -> pd.DataFrame:
-    """`away` (robust sd) and the column's `median` of the outliers among these columns."""
+    """Return `away` (robust sd) and the column's `median` of the outliers among these columns."""
     inside = np.isin(columns, codes)
     rows = cells.loc[inside, ["model_name", "main_score"]].astype({"model_name": str})
     rows = rows.assign(code=columns[inside], row=rows.index)
@@ -141,7 +140,7 @@ _PERCENT = "; looks divided by 100 twice"
 
 
 def _percent_of_percent(cells: pd.DataFrame, low: pd.DataFrame, medians: pd.Series) -> np.ndarray:
-    """Whether all scores of a low score's file are tiny, and 100 times it would be usual."""
+    """Return whether all scores of a file are tiny and 100 times the low score is usual."""
     files = pd.Series(_codes(cells, FILE), index=cells.index)
     mine = cells["main_score"].abs()[files.isin(files[low.index])]
     largest = mine.groupby(files[mine.index]).max()
@@ -152,7 +151,7 @@ def _percent_of_percent(cells: pd.DataFrame, low: pd.DataFrame, medians: pd.Seri
 
 
 def _same_unit(cells: pd.DataFrame, outliers: pd.DataFrame) -> pd.DataFrame:
-    """The other cells of a file whose headline score looks divided by 100 twice."""
+    """Return the other cells of a file whose headline score looks divided by 100 twice."""
     marked = outliers.index[outliers["reason"].str.endswith(_PERCENT)]
     files = pd.Series(_codes(cells, FILE), index=cells.index)
     rows = cells.index[files.isin(files[marked])].difference(marked)
@@ -161,14 +160,14 @@ def _same_unit(cells: pd.DataFrame, outliers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _known_columns(cells: pd.DataFrame, columns: np.ndarray) -> pd.DataFrame:
-    """One row per column, by name: its `code`, and of how many models `n` it is known."""
+    """Return one row per column, by name: its `code`, and the number of models `n`."""
     codes, first, sizes = np.unique(columns, return_index=True, return_counts=True)
     table = cells.iloc[first][list(COLUMN)].astype(str).assign(code=codes, n=sizes)
     return table.sort_values(list(COLUMN))
 
 
 def _headline(known: pd.DataFrame) -> np.ndarray:
-    """One column per task: English where there is it, else the one that most models have."""
+    """Return one column per task: English if the task has it, else the one of most models."""
     table = known.assign(english=known["hf_subset"].isin(ENGLISH))
     table = table.sort_values(
         ["task_name", "english", "n", "split", "hf_subset"],
@@ -179,7 +178,7 @@ def _headline(known: pd.DataFrame) -> np.ndarray:
 
 
 def _codes(cells: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
-    """Integers (n_cells,) that are equal where all these columns are; fast on categories."""
+    """Return integers (n_cells,) that are equal where all these columns are equal."""
     codes = np.zeros(len(cells), dtype=np.int64)
     for name in names:
         own, values = pd.factorize(cells[name])

@@ -1,1 +1,1 @@
-"""Releases: what an exported folder holds, and how a model is scored from it."""
+"""Releases: the content of an exported folder, and the scoring of a model from it."""

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as a Markdown table; numbers to the right; "" without rows."""
+    """Return rows as a Markdown table with numbers aligned to the right; "" without rows."""
     from tabulate import tabulate
 
     if not rows:
@@ -25,7 +25,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def points(value: float) -> str:
-    """Return a score or an error as people read it: times 100, two decimals; `-` = unknown."""
+    """Return a score or an error in points: times 100, two decimals; `-` = unknown."""
     return "-" if value is None or not math.isfinite(value) else f"{100 * value:.2f}"
 
 

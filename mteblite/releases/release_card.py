@@ -1,4 +1,4 @@
-"""README.md of a release: a data set card that `datasets` and the hub read, and a how-to."""
+"""README.md of a release: a data set card for `datasets` and the hub, and instructions."""
 
 from __future__ import annotations
 
@@ -70,12 +70,7 @@ Labels and strata are numbered, not named. Scores are fractions. Made with {made
 
 
 def card(release: SuiteRelease, folders: Mapping[str, str]) -> str:
-    """Return README.md.
-
-    Args:
-        release: the release.
-        folders: the folder of each task's files, by task.
-    """
+    """Return README.md; `folders` is the folder of each task's files, by task."""
     first = release.tasks[0]
     made_with = ", ".join(f"{name} {v}" for name, v in sorted(release.versions.items()))
     rows = [
@@ -101,22 +96,16 @@ def card(release: SuiteRelease, folders: Mapping[str, str]) -> str:
 
 
 def _header(release: SuiteRelease, folders: Mapping[str, str]) -> dict[str, object]:
-    tasks = [
-        {
-            "config_name": folder,
-            "data_files": [{"split": SPLIT, "path": f"tasks/{folder}/items.parquet"}],
-        }
-        for folder in (folders[t.task] for t in release.tasks)
-    ]
-    tables = [
-        {"config_name": name, "data_files": [{"split": SPLIT, "path": f"{name}.parquet"}]}
-        for name in TABLES
-    ]
+    paths = {folders[t.task]: f"tasks/{folders[t.task]}/items.parquet" for t in release.tasks}
+    paths |= {name: f"{name}.parquet" for name in TABLES}
     return {
         "pretty_name": f"mteblite selection {release.version}",
-        # Ours are ids and numbers; the texts they point to keep their data sets' licences.
+        # A release holds ids and numbers. The texts keep their data sets' licences.
         "license": "other",
         "license_name": "ids-and-numbers-only",
         "tags": ["mteb", "mteblite", "text-embeddings", "benchmark", "item-response-theory"],
-        "configs": [*tasks, *tables],
+        "configs": [
+            {"config_name": name, "data_files": [{"split": SPLIT, "path": path}]}
+            for name, path in paths.items()
+        ],
     }

@@ -1,4 +1,4 @@
-"""A release as a folder of files: written whole or not at all, checked when read, never changed.
+"""A release as a folder of files: written complete or not at all, checked when read, never changed.
 
 README.md  SELECTION.md  release.json  checksums.sha256
 calibrations.parquet  intervals.parquet  joint.json (where there is a joint calibration)
@@ -7,12 +7,10 @@ tasks/<task>/items.parquet  tasks/<task>/fitted.json  tasks/<task>/pool/*
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -20,7 +18,7 @@ from typing import Any
 
 import pandas as pd
 
-from mteblite.pools.pool import Pool
+from mteblite.files import sha256_of
 from mteblite.releases.release_card import card
 from mteblite.releases.released_task import ReleasedTask, items_table
 from mteblite.releases.suite_release import FORMAT, SuiteRelease, task_folders
@@ -31,53 +29,53 @@ KEYS = frozenset({
     "suite", "version", "content_hash", "created_from", "variant", "headline", "max_tokens",
     "versions", "tasks",
 })  # fmt: skip
-"""What `release.json` must say."""
+"""Required keys of `release.json`."""
 
 
 class ReleaseError(ValueError):
-    """A folder that is no release, is damaged, or holds another one."""
+    """A folder that is no release, is damaged, or holds another release."""
 
 
 def write_release(release: SuiteRelease, folder: Path) -> bool:
-    """Write a release; the folder appears complete or not at all, and is never changed later.
+    """Write a release into a folder, complete or not at all.
 
     Args:
         release: the release.
-        folder: absent or empty, or holding this release already.
+        folder: absent or empty, or the folder of this release.
 
     Returns:
-        Whether it was written; False: it is there already.
+        Whether it was written; False: the folder already holds it.
 
     Raises:
-        ReleaseError: the folder holds something else, or this release with damaged files.
-        OSError: the disk is full, or the folder cannot be written; nothing is left behind.
+        ReleaseError: the folder holds other files, or this release with damaged files.
+        OSError: the disk is full, or the folder cannot be written; no file is left.
     """
     if holds_release(folder, release.content_hash, release.version):
         return False
-    with _appearing(folder) as scratch:
+    with _moved_when_complete(folder) as scratch:
         _write_files(release, scratch)
     return True
 
 
 def copy_release(source: Path, folder: Path) -> bool:
-    """Copy a release; otherwise as `write_release`."""
+    """Copy a release; see `write_release`."""
     manifest = read_manifest(source)
     if holds_release(folder, manifest["content_hash"], manifest["version"]):
         return False
     check_files(source)
-    with _appearing(folder) as scratch:
+    with _moved_when_complete(folder) as scratch:
         shutil.copytree(source, scratch, dirs_exist_ok=True)
     return True
 
 
 def holds_release(folder: Path, content_hash: str, version: str) -> bool:
-    """Say whether a folder holds this release; False = it is absent or empty.
+    """Return whether a folder holds this release; False = it is absent or empty.
 
     Raises:
-        ReleaseError: it holds something else, or this release with damaged files.
+        ReleaseError: it holds other files, or this release with damaged files.
     """
     if folder.exists() and not folder.is_dir():
-        raise ReleaseError(f"{folder} is a file; expected a folder, or a place for a new one")
+        raise ReleaseError(f"{folder} is a file; expected a folder or an unused name")
     if not folder.is_dir() or not any(folder.iterdir()):
         return False
     if not (folder / MANIFEST).is_file():
@@ -88,17 +86,17 @@ def holds_release(folder: Path, content_hash: str, version: str) -> bool:
     if there["content_hash"] != content_hash:
         raise ReleaseError(
             f"{folder} holds release {there['version']}, and this is {version}; a release is never "
-            "changed: choose another folder"
+            "overwritten: choose another folder"
         )
     check_files(folder)
     return True
 
 
 def read_release(folder: Path) -> SuiteRelease:
-    """Read a release, every file checked against its checksum.
+    """Read a release and compare every file with its checksum.
 
     Raises:
-        ReleaseError: no release, a format that this version does not know, a damaged file.
+        ReleaseError: the folder is no release, its format is unknown, or a file is damaged.
     """
     from mteblite.releases.release_reading import release_of
 
@@ -108,10 +106,10 @@ def read_release(folder: Path) -> SuiteRelease:
         release = release_of(folder, manifest)
     except (KeyError, TypeError) as error:
         raise ReleaseError(f"{folder} is damaged: {error!r}: export the release again") from error
-    # Checksums can be made again by whoever changes a file; the version is a hash of the content.
+    # Checksums can be recomputed after a change. The version is a hash of the content.
     if release.content_hash != manifest["content_hash"] or release.version != manifest["version"]:
         raise ReleaseError(
-            f"{folder} says that it is release {manifest['version']}, and its content is "
+            f"{folder} is named release {manifest['version']}, but its content is "
             f"{release.version}: it was changed after it was written; export it again"
         )
     return release
@@ -121,7 +119,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """Read `release.json`.
 
     Raises:
-        ReleaseError: there is none, or it is of another format.
+        ReleaseError: the file is absent or damaged, or its format is newer than this version.
     """
     if not folder.is_dir():
         raise ReleaseError(f"no folder {folder}: expected one that `mteblite export` wrote")
@@ -139,20 +137,16 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(found, int) or found < 1:
         raise ReleaseError(f"{path} is damaged: its format is {found!r}: export the release again")
     if found > FORMAT:
+        versions = manifest.get("versions")
+        writer = versions.get("mteblite", "") if isinstance(versions, dict) else ""
         raise ReleaseError(
             f"{folder} is a release of format {found}, and mteblite {version('mteblite')} reads "
-            f"formats up to {FORMAT}: install mteblite {_writer(manifest)} or newer"
+            f"formats up to {FORMAT}: install mteblite {writer} or newer"
         )
     lacking = sorted(KEYS - set(manifest))
     if lacking:
         raise ReleaseError(f"{path} is damaged: it has no {lacking[0]!r}: export the release again")
     return manifest
-
-
-def _writer(manifest: Mapping[str, Any]) -> str:
-    """The version of mteblite that wrote a release, as far as it says so."""
-    versions = manifest.get("versions")
-    return str(versions.get("mteblite", "")) if isinstance(versions, dict) else ""
 
 
 def check_files(folder: Path) -> None:
@@ -163,7 +157,7 @@ def check_files(folder: Path) -> None:
     """
     listed = _checksums(folder)
     there = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
-    # A cut list would let altered files through; hidden ones are of a repository, not of a release.
+    # Files that are not listed are refused. Hidden files belong to a repository, not to a release.
     shown = {n for n in there if not any(part.startswith(".") for part in n.split("/"))}
     problems = [
         *(f"{n} is missing" for n in sorted(set(listed) - there)),
@@ -175,12 +169,6 @@ def check_files(folder: Path) -> None:
         raise ReleaseError(
             f"{folder} is damaged: {problems[0]} ({CHECKSUMS}): copy or export the release again"
         )
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _checksums(folder: Path) -> dict[str, str]:
@@ -197,8 +185,8 @@ def _checksums(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def _appearing(folder: Path) -> Iterator[Path]:
-    """Fill a scratch folder beside the final one, then move it there in one step."""
+def _moved_when_complete(folder: Path) -> Iterator[Path]:
+    """Yield a scratch folder beside the final one, and rename it at the end."""
     folder = folder.absolute()
     folder.parent.mkdir(parents=True, exist_ok=True)
     scratch = folder.parent / f".{folder.name}.{uuid.uuid4().hex[:8]}"
@@ -206,8 +194,8 @@ def _appearing(folder: Path) -> Iterator[Path]:
     try:
         yield scratch
         if folder.is_dir():
-            folder.rmdir()  # empty, or this fails: another process was faster
-        os.replace(scratch, folder)  # noqa: PTH105 - replaces nothing: the folder is gone
+            folder.rmdir()  # fails where another process has filled it
+        scratch.replace(folder)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -234,17 +222,14 @@ def _write_task(task: ReleasedTask, folder: Path) -> None:
     folder.mkdir(parents=True)
     items_table(task).to_parquet(folder / "items.parquet", index=False)
     _write_text(folder / "fitted.json", task.fitted.to_json())
-    _write_pool(task.pool, folder / "pool")
-
-
-def _write_pool(pool: Pool, folder: Path) -> None:
-    """Files that `Pool.load` reads, with hashes in the place of texts."""
-    folder.mkdir()
-    _write_text(folder / "meta.json", json.dumps(pool.meta, sort_keys=True, indent=1))
+    # The files that `Pool.load` reads, with hashes instead of texts.
+    place, pool = folder / "pool", task.pool
+    place.mkdir()
+    _write_text(place / "meta.json", json.dumps(pool.meta, sort_keys=True, indent=1))
     tables = {"texts": pool.texts, "items": pool.items}
     tables |= {f"frame-{name}": frame for name, frame in pool.frames.items()}
     for name, frame in tables.items():
-        frame.to_parquet(folder / f"{name}.parquet", index=False)
+        frame.to_parquet(place / f"{name}.parquet", index=False)
 
 
 def _write_text(path: Path, text: str) -> None:

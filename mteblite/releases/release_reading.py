@@ -1,4 +1,4 @@
-"""Puts a release together again from the files of its folder."""
+"""A release, built from the files of its folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DESCRIBED = {"splits", "hf_subsets", "metrics"}
 
 def release_of(folder: Path, manifest: dict[str, Any]) -> SuiteRelease:
     """Return the release of a folder whose files have been checked."""
-    # Folder names are made again, not read: a manifest cannot point outside its folder.
+    # Folder names are computed, not read, so that a manifest cannot name a path outside.
     folders = task_folders(str(entry["task"]) for entry in manifest["tasks"])
     joint = folder / "joint.json"
     return SuiteRelease(

@@ -1,8 +1,8 @@
-"""One task of a released lite suite: its selection, and how to rebuild its items elsewhere.
+"""One task of a released lite suite: its selection, and the pool to rebuild its items.
 
-A released task holds no text and no label: texts are known by their hashes, labels by numbers in
-the labels' order. Whoever has the task's data can rebuild the items and score a model on them
-exactly as the suite's own warehouse would.
+A released task holds no text and no label. It holds hashes of texts, and numbers of labels in the
+labels' order. With the task's data the items can be rebuilt, and a model's scores on them equal
+those of the suite's warehouse.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class ReleasedTask:
     """A task as a release holds it.
 
     Attributes:
-        description: the task as mteb defines it, with the revision of its data; a user's own data
-            have no path.
+        description: mteb's definition of the task, with the revision of its data; without the path
+            of a user's own data.
         fitted: selection, item parameters and calibration.
-        pool: the pool cut to the selection, without texts.
-        pool_hash: of the whole pool that the selection was drawn from.
+        pool: the pool restricted to the selection, without texts.
+        pool_hash: hash of the whole pool that the selection was drawn from.
     """
 
     description: TaskDescription
@@ -48,13 +48,7 @@ class ReleasedTask:
 def release_task(
     description: TaskDescription, fitted: FittedTask, pool: Pool, pool_hash: str
 ) -> ReleasedTask:
-    """Return a task as it can be given away.
-
-    Args:
-        description: what the task is.
-        fitted: the fitted task.
-        pool: its pool, with texts.
-        pool_hash: the pool's hash.
+    """Return a task for a release; `pool` is the whole pool, with texts.
 
     Raises:
         ValueError: an item of the selection is not in the pool, or an id of the pool is a text.
@@ -69,9 +63,9 @@ def release_task(
 
 
 def rebuild_pool(released: ReleasedTask, data: TaskData) -> Pool:
-    """Return the pool of a released selection, texts included, from the task's data.
+    """Return the pool of a released selection, with texts, from the task's data.
 
-    Equal to what `restrict` gives of the whole pool, but for the names of labels.
+    It equals the whole pool after `restrict`, except for the names of labels.
 
     Raises:
         ValueError: an item or a text of the selection is not in the data; names task, item and
@@ -85,14 +79,14 @@ def rebuild_pool(released: ReleasedTask, data: TaskData) -> Pool:
         raise ValueError(
             f"{released.task}: item {lost[0]!r} is not in the data at revision {revision!r} "
             f"({len(lost)} of {len(items)} selected items are missing): its text or gold value has "
-            "changed since the selection was released; load the revision it was made from, "
+            "changed since the selection was released; load the released revision, "
             f"{released.description.dataset_revision!r}, or export a new release"
         )
     return with_texts(released.pool, texts_of(data, released.pool), revision)
 
 
 def items_table(released: ReleasedTask) -> pd.DataFrame:
-    """Return one row per selected item, in rank order, for people and other programs.
+    """Return one row per selected item, in rank order.
 
     Columns: item_id, hf_subset, split, rank, weight, pool_weight, stratum, gold, response_model,
     slope, intercept, residual_sd, n_models, text_sha256 (list: hashes of the item's own texts).

@@ -1,6 +1,6 @@
 """Scoring models on a release: rebuild the selected items, encode their texts, observe, predict.
 
-Needs the release's folder and the tasks' data; no warehouse, no pool, no reference model.
+It needs the release's folder and the tasks' data, but no warehouse and no reference model.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ import pandas as pd
 
 from mteblite.lite_scores.comparison import Comparison, compare_observed
 from mteblite.lite_scores.joint_calibration import JointCalibration
-from mteblite.lite_scores.model_scores import ModelScores, score_model
+from mteblite.lite_scores.model_scores import score_model
 from mteblite.lite_scores.observing import observe_selection
 from mteblite.models.checkpoint_folder import named_model
 from mteblite.models.encoder_objects import object_encoder
@@ -44,7 +44,7 @@ class Scores:
         model: the model's name.
         release: version of the release that predicted them.
         suite: name of the suite.
-        headline: the mean that the suite is known by: `macro_mean` (over task types) or `mean`.
+        headline: the suite's main mean: `macro_mean` (over task types) or `mean`.
         value: the headline's predicted full score.
         lower: lower end of its interval.
         upper: upper end of its interval.
@@ -55,9 +55,9 @@ class Scores:
             out_of_range.
         tasks: one row per task: task, task_type, predicted, lower, upper, n_items, out_of_range,
             observed, interval_method.
-        n_texts: texts that the selections need.
-        n_encoded: those of them that were encoded now.
-        seconds: time that scoring took.
+        n_texts: texts of the selections.
+        n_encoded: texts that this call encoded.
+        seconds: duration of this call.
         observed: per task the outcomes (k,) or observations (k, d) on its selection.
     """
 
@@ -79,10 +79,10 @@ class Scores:
 
 
 def load_release(folder: Path | str) -> SuiteRelease:
-    """Read a release that `mteblite export` wrote, every file checked against its checksum.
+    """Read a release that `mteblite export` wrote, and compare every file with its checksum.
 
     Raises:
-        ReleaseError: the folder is no release, is damaged, or needs a newer mteblite; says which.
+        ReleaseError: the folder is no release, is damaged, or needs a newer mteblite.
     """
     return read_release(Path(folder))
 
@@ -105,27 +105,46 @@ def score(
         release: a release, or its folder.
         data: folders of the user's own data, by task.
         cache: folder that keeps vectors and file hashes between calls; None = nothing is kept.
-            Vectors of loaded models are never kept: nothing tells when their weights change.
+            Vectors of loaded models are never kept, because their weights can change.
         settings: batch size, device, precision, backend; None = the MTEBLITE_* variables.
         progress: called with a short text per task.
 
     Raises:
         ReleaseError: the folder is no release; see `load_release`.
-        ValueError: data that changed since the release was made, own data without a folder, a
-            model that cannot be read or returns unusable vectors; says which.
-        TaskDownloadError: a task's data could not be had.
+        ValueError: data changed since the release was made, own data have no folder, or the model
+            cannot be read or returns unusable vectors.
+        TaskDownloadError: a task's data could not be downloaded.
     """
     started = time.perf_counter()
     release = release if isinstance(release, SuiteRelease) else load_release(release)
     folders = {task: Path(folder) for task, folder in (data or {}).items()}
     check_data_names([t.description for t in release.tasks], folders)
     settings = settings or EncodingSettings.from_environment()
-    say = progress or (lambda _: None)
+    report = progress or (lambda _: None)
     kept = cache if isinstance(model, str | Path) else None
-    with _place(kept) as place, _opened(model, release, place, settings, say) as encoder:
-        observed, n_texts = _observe(release, encoder, folders, say)
-        n_encoded, name = encoder.counts.encoded, encoder.spec.name
-    return _scores(release, name, observed, n_texts, n_encoded, time.perf_counter() - started)
+    with _folder(kept) as folder, _opened(model, release, folder, settings, report) as encoder:
+        observed, n_texts = _observe(release, encoder, folders, report)
+    seconds = time.perf_counter() - started
+    fitted = [t.fitted for t in release.tasks]
+    found = score_model(fitted, observed, release.intervals, _joint(release), release.task_types)
+    lower, upper = ENDS[release.headline]
+    return Scores(
+        model=encoder.spec.name,
+        release=release.version,
+        suite=release.suite,
+        headline=release.headline,
+        value=found.suite[release.headline],
+        lower=found.suite[lower],
+        upper=found.suite[upper],
+        level=float(release.intervals["level"].max()),
+        means=found.suite,
+        types=found.types,
+        tasks=found.tasks.assign(task_type=found.tasks["task"].map(release.task_types)),
+        n_texts=n_texts,
+        n_encoded=encoder.counts.encoded,
+        seconds=seconds,
+        observed=observed,
+    )
 
 
 def compare(
@@ -165,12 +184,12 @@ def _observe(
     release: SuiteRelease,
     encoder: StoredEncoder,
     folders: Mapping[str, Path],
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> tuple[dict[str, np.ndarray], int]:
-    """What the model did on every task's selection, and how many texts that took."""
+    """The model's outcomes or observations on every task's selection, and the number of texts."""
     tasks, results, n_texts = PinnedTasks(), {}, 0
     for task in release.tasks:
-        say(f"scoring {task.task} on {len(task.fitted.selection)} items")
+        report(f"scoring {task.task} on {len(task.fitted.selection)} items")
         description = located(task.description, folders)
         pool = rebuild_pool(task, tasks.load(description))
         vectors = pool_vectors(pool, encoder, tasks.task(description).metadata, description)
@@ -182,38 +201,6 @@ def _observe(
     return results, n_texts
 
 
-def _scores(
-    release: SuiteRelease,
-    name: str,
-    observed: dict[str, np.ndarray],
-    n_texts: int,
-    n_encoded: int,
-    seconds: float,
-) -> Scores:
-    fitted = [t.fitted for t in release.tasks]
-    found: ModelScores = score_model(
-        fitted, observed, release.intervals, _joint(release), release.task_types
-    )
-    lower, upper = ENDS[release.headline]
-    return Scores(
-        model=name,
-        release=release.version,
-        suite=release.suite,
-        headline=release.headline,
-        value=found.suite[release.headline],
-        lower=found.suite[lower],
-        upper=found.suite[upper],
-        level=float(release.intervals["level"].max()),
-        means=found.suite,
-        types=found.types,
-        tasks=found.tasks.assign(task_type=found.tasks["task"].map(release.task_types)),
-        n_texts=n_texts,
-        n_encoded=n_encoded,
-        seconds=seconds,
-        observed=observed,
-    )
-
-
 def _joint(release: SuiteRelease) -> JointCalibration | None:
     return None if release.joint is None else JointCalibration.from_json(release.joint)
 
@@ -222,36 +209,34 @@ def _joint(release: SuiteRelease) -> JointCalibration | None:
 def _opened(
     model: Any,
     release: SuiteRelease,
-    place: Path,
+    folder: Path,
     settings: EncodingSettings,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> Iterator[StoredEncoder]:
-    """The model as an encoder that answers from the store at a place."""
-    store = VectorStore(place / "vectors")
+    """Yield the model as an encoder that stores its vectors in the folder."""
+    store = VectorStore(folder / "vectors")
 
-    def told(done: int, total: int) -> None:
-        say(f"encoded {done} of {total} texts")
+    def report_texts(done: int, total: int) -> None:
+        report(f"encoded {done} of {total} texts")
 
     if not isinstance(model, str | Path):
-        with object_encoder(model, store, release.max_tokens, settings, told) as encoder:
+        with object_encoder(model, store, release.max_tokens, settings, report_texts) as encoder:
             yield encoder
         return
     spec = named_model(model)
-    # Before any task's data are loaded: a typo must not cost a download.
-    identity = identify(spec, place / "cache")
+    # The model is checked before any task's data are downloaded.
+    identity = identify(spec, folder / "cache")
     encoder = open_encoder(
         spec, identity, store, release.max_tokens,
-        home=place / "cache", settings=settings, keep=[spec.name], progress=told,
+        home=folder / "cache", settings=settings, keep=[spec.name], progress=report_texts,
     )  # fmt: skip
-    try:
+    with closing(encoder):
         yield encoder
-    finally:
-        encoder.close()
 
 
 @contextmanager
-def _place(cache: Path | str | None) -> Iterator[Path]:
-    """The folder of vectors and file hashes; a temporary one where nothing is kept."""
+def _folder(cache: Path | str | None) -> Iterator[Path]:
+    """Yield the folder of vectors and file hashes; a temporary one where nothing is kept."""
     if cache is not None:
         yield Path(cache)
         return

@@ -1,8 +1,8 @@
-"""SELECTION.md: what a release selected, from what, by whom it was tried, and how well it predicts.
+"""SELECTION.md: the selected items of a release, their pools, the models, and the errors.
 
-Six sections as in the published description of MTEB-lite selections: pools, outcomes, reference
-models, item models and selection, validation, chosen variants. Everything in it comes from the
-warehouse; nothing depends on the day, so the same suite gives the same text.
+Its six sections are those of the published description of MTEB-lite selections: pools, outcomes,
+reference models, item models and selection, validation, chosen variants. All values come from the
+warehouse, and none depends on the date, so the same suite gives the same text.
 """
 
 from __future__ import annotations
@@ -22,23 +22,21 @@ from mteblite.task_types.registry import find_type
 
 @dataclass(frozen=True)
 class SelectionFacts:
-    """What SELECTION.md is made from.
+    """The content of SELECTION.md.
 
     Attributes:
-        suite: the suite's name.
-        description: what its file says of it.
+        description: the description in the suite's file.
         variant: `<selection>/<estimator>/<set selection>`.
         max_tokens: cap on the tokens of a text.
         caps: the pool's caps by name, None = no cap.
-        sources: where full scores come from, in order.
+        sources: sources of full scores, in order.
         created_from: data version of the lite suite.
-        versions: of the programs.
-        tasks: the released tasks.
+        versions: versions of the programs.
         suite_tasks: rows of `suites.suite_tasks`.
         pool_stats: rows of `pools.shared_pool_stats` with their task.
         kept_models: model, family, kept, n_in_family.
         metrics: rows of `validation.validation_metrics`.
-        bootstrap: `bootstrap_intervals` of the variants worth showing.
+        bootstrap: `bootstrap_intervals` of the variants that section 5 shows.
         intervals: half-widths by target.
     """
 

@@ -10,7 +10,7 @@ import pandas as pd
 from mteblite.releases.markdown import fractions, points, table
 
 BASELINES = ("pool/mean", "random/mean")
-"""Shown beside the chosen variant: all items of the pool, and items drawn at random."""
+"""Variants shown beside the chosen one: all items of the pool, and random items."""
 
 
 def family_lines(kept_models: pd.DataFrame) -> list[str]:
@@ -36,7 +36,7 @@ def validation_section(
     """Return section 5: errors and rank correlations of held-out models, and interval widths.
 
     Args:
-        variant: the chosen one; baselines stand beside it.
+        variant: the chosen variant, which is shown beside the baselines.
         metrics: rows of `validation.validation_metrics`.
         bootstrap: protocol, variant, target, metric, value, lower, upper (may be empty).
         intervals: half-widths by target.

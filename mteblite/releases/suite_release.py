@@ -1,7 +1,7 @@
-"""A released lite suite: every task's selection with all that scoring a new model needs.
+"""A released lite suite: every task's selection, and all data to score a new model.
 
-A release is a value: its version is a hash of its content, so the same suite gives the same
-version wherever and whenever it is made, and other reference models give another one.
+A release's version is a hash of its content. The same suite gives the same version on every
+machine and day. Other reference models give another version.
 """
 
 from __future__ import annotations
@@ -23,26 +23,25 @@ from mteblite.task_types.registry import task_kind
 FORMAT = 1
 """Raised when a release of this version cannot be read by earlier ones."""
 RESERVED = ("calibrations", "intervals", "default")
-"""Names of the tables that stand beside the tasks; no task's folder has one of them."""
+"""Names of the tables beside the tasks; no task's folder has one of these names."""
 INTERVAL_COLUMNS = ["target", "half_width", "interval_method", "n_families", "level"]
 
 
 @dataclass(frozen=True)
 class SuiteRelease:
-    """A lite suite that can be given away.
+    """A released lite suite.
 
     Attributes:
-        suite: the suite's name.
-        variant: selection, estimator and set selection that it was made with.
+        variant: its selection, estimator and set selection.
         max_tokens: cap on the tokens of a text; None = each model's own.
         created_from: data version of the lite suite in its warehouse.
-        versions: of the programs that made it, e.g. `mteb`, `mteblite`.
+        versions: versions of the programs that made it, e.g. `mteb`, `mteblite`.
         tasks: sorted by name.
         intervals: INTERVAL_COLUMNS and others, half-widths of the intervals by target.
         joint: the joint calibration of all tasks as JSON (`JointCalibration.to_json`); None where
             every task is calibrated by itself.
-        document: SELECTION.md: what was selected, from what, and how well it predicts.
-        headline: the mean that the suite is known by.
+        document: the text of SELECTION.md.
+        headline: the suite's main mean.
         parts: aggregate that a task is a part of, by task; its parts count as one task.
     """
 
@@ -60,7 +59,7 @@ class SuiteRelease:
 
     @property
     def task_types(self) -> TaskTypes:
-        """Type of every task, and which of them count as one."""
+        """Type of every task, and the aggregates whose parts count as one task."""
         return TaskTypes({t.task: t.description.task_type for t in self.tasks}, self.parts)
 
     @property
@@ -70,7 +69,7 @@ class SuiteRelease:
 
     @cached_property
     def content_hash(self) -> str:
-        """Hash (64 hex digits) of everything in the release, whatever files it is kept in."""
+        """Hash (64 hex digits) of the release's content, independent of its files."""
         value = {
             "format": FORMAT,
             "suite": self.suite,
@@ -111,11 +110,7 @@ class SuiteRelease:
         ]
 
     def manifest(self, folders: Mapping[str, str]) -> dict[str, Any]:
-        """Return `release.json`, the release without its tables.
-
-        Args:
-            folders: the folder of each task's files, by task.
-        """
+        """Return `release.json`, the release without its tables; `folders` is by task."""
         return {
             "format": FORMAT,
             "suite": self.suite,
@@ -147,9 +142,9 @@ class SuiteRelease:
 
 
 def task_folders(tasks: Iterable[str]) -> dict[str, str]:
-    """Return a folder name per task: letters, digits and `._-`, all different in any case.
+    """Return a folder name per task: letters, digits and `._-`, different without regard to case.
 
-    The names also serve as configurations of a data set, which allow no other signs.
+    The names are also configurations of a data set, which allow no other characters.
     """
     folders: dict[str, str] = {}
     taken = set(RESERVED)

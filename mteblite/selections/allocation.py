@@ -1,23 +1,19 @@
-"""Share out K items over strata, and decide how many cells and labels K can afford."""
+"""Divide K items over strata, and limit the number of cells and labels for a small K."""
 
 from __future__ import annotations
 
 import numpy as np
 
 MIN_ITEMS = 4
-"""Fewest items of a cell or a cluster label that leave a set statistic any information: with one
-item per label V-measure is 1 for every model (docs/methods.md, Noise of set metrics)."""
+"""Fewest items of a cell or a cluster label: with one item per label, V-measure is 1 for every
+model (docs/methods.md, Noise of set metrics)."""
 
 
 def allocate(shares: np.ndarray, sizes: np.ndarray, k: int) -> np.ndarray:
-    """Return how many items each stratum gets: proportional, largest remainder.
+    """Return the number of items of each stratum: proportional, by largest remainder.
 
-    Every stratum gets at least one item where k suffices, never more than it holds.
-
-    Args:
-        shares: (n_strata,) positive mass of the strata.
-        sizes: (n_strata,) items in them.
-        k: items to share out.
+    Every stratum gets at least one item where k suffices, and at most its size. The shares
+    (n_strata,) are positive masses.
 
     Raises:
         ValueError: the strata hold fewer than k items.
@@ -39,5 +35,5 @@ def allocate(shares: np.ndarray, sizes: np.ndarray, k: int) -> np.ndarray:
 
 
 def affordable(n_groups: int, k: int) -> int:
-    """Return how many groups k items can cover with MIN_ITEMS each, at least 1 (2 if possible)."""
+    """Return the number of groups with MIN_ITEMS each among k items, at least 2 where k >= 2."""
     return min(n_groups, max(2 if k >= 2 else 1, k // MIN_ITEMS))

@@ -15,13 +15,13 @@ from mteblite.selections.selector import Selected, pool_weights
 from mteblite.selections.strata import difficulty
 
 DECIMALS = 6
-"""Outcomes are rounded to this before clustering: float32 noise must not split equal items."""
+"""Outcomes are rounded before clustering, so that float32 noise does not split equal items."""
 
 
 def select_anchor(
     evidence: TaskEvidence, fit: ItemFit, k: int, rng: np.random.Generator
 ) -> Selected:
-    """Choose k anchors of the whole pool by the training models' outcomes."""
+    """Select k anchors of the whole pool by the training models' outcomes."""
     del fit
     return anchors(outcome_vectors(evidence.outcomes), pool_weights(evidence), k, rng)
 
@@ -33,17 +33,18 @@ def outcome_vectors(outcomes: np.ndarray) -> np.ndarray:
 
 
 def anchors(vectors: np.ndarray, mass: np.ndarray, k: int, rng: np.random.Generator) -> Selected:
-    """Choose k of n items.
+    """Select k of n items.
 
     Args:
         vectors: (n_items, d) item vectors.
         mass: (n_items,) positive pool weights.
-        k: items to choose, k <= n_items. With fewer distinct vectors than k, further items split
-            the heaviest clusters, so that exactly k come back.
+        k: items to select, k <= n_items. With fewer distinct vectors than k, further items split
+            the heaviest clusters.
         rng: draws the starts of k-means.
 
     Returns:
-        Positions from the heaviest cluster down, ties by position, and weights summing to 1.
+        Positions (k,) in order of falling cluster weight, ties by position, and weights (k,) with
+        sum 1.
     """
     unique, of_item = distinct_rows(vectors)
     unique_mass = np.bincount(of_item, weights=mass)
@@ -58,7 +59,7 @@ def anchors(vectors: np.ndarray, mass: np.ndarray, k: int, rng: np.random.Genera
 
 
 def _nearest_items(vectors: np.ndarray, centers: np.ndarray, weights: np.ndarray) -> Selected:
-    """The nearest unused item of each centroid, heaviest cluster first."""
+    """Return the nearest unused item of each centroid, heaviest cluster first."""
     by_weight = np.lexsort((np.arange(len(centers)), -np.round(weights, 12)))
     distance = ((vectors**2).sum(axis=1)[:, None] - 2.0 * vectors @ centers.T) + (centers**2).sum(
         axis=1
@@ -73,7 +74,7 @@ def _nearest_items(vectors: np.ndarray, centers: np.ndarray, weights: np.ndarray
 
 
 def _top_up(cluster: np.ndarray, chosen: np.ndarray, weight: np.ndarray, k: int) -> Selected:
-    """Split the heaviest clusters that still hold unused items until there are k items."""
+    """Split the heaviest clusters with unused items until there are k items."""
     picked, share = chosen.tolist(), weight.tolist()
     used = np.zeros(len(cluster), dtype=bool)
     used[chosen] = True

@@ -1,10 +1,10 @@
 """Anchor points for set metrics: anchors of the per-item outcomes within cells and labels.
 
-A set statistic is computed per cell (split, subset), so each chosen cell gets its share of items.
-Pairs are clustered label by label: an anchor that stood for easy pairs of both labels would carry
-the label prior of neither, and average precision needs both. Cluster labels are few with several
-items each, because V-measure is nearly 1 for every model otherwise (docs/methods.md, Noise of set
-metrics). Where items have gold scores instead of labels, anchors come from the whole cell.
+A set statistic is computed per cell (split, subset), so each cell gets its share of items. Pairs
+are clustered label by label, because average precision needs the share of each label, and a cluster
+of pairs of both labels does not keep it. Of cluster labels only a few are used, with several items
+each, because otherwise V-measure is nearly 1 for every model (docs/methods.md, Noise of set
+metrics). Items with gold scores instead of labels are clustered per cell.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mteblite.selections.stratified import by_label, label_quotas
 def select_anchorset(
     evidence: TaskEvidence, fit: ItemFit, k: int, rng: np.random.Generator
 ) -> Selected:
-    """Choose k anchors, stratum by stratum, weighted by the pool mass of their clusters."""
+    """Select k anchors, stratum by stratum, weighted by the pool mass of their clusters."""
     del fit
     vectors, mass = outcome_vectors(evidence.outcomes), pool_weights(evidence)
     chosen: list[np.ndarray] = []

@@ -1,7 +1,7 @@
-"""Share out a budget of tokens (or texts) over the tasks of a suite: K differs by task.
+"""Divide a budget of tokens (or texts) over the tasks of a suite: K differs by task.
 
-Equal K per task is inefficient: a query with its documents costs dozens of texts, a pair two, and
-most of the variance of the macro mean comes from types of few tasks. Minimising the variance
+Equal K per task is inefficient. A query with its documents costs dozens of texts and a pair two,
+and most of the variance of the macro mean comes from types of few tasks. Minimising the variance
 sum (w_t s_t)^2 / n_t under sum c_t n_t <= budget gives n_t proportional to w_t s_t / sqrt(c_t)
 (Neyman 1934 with costs; docs/methods.md, Budgets).
 """
@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 MIN_ITEMS = 8
-"""Fewest items of a task, so that its own score still means something."""
+"""Fewest items of a task, for the precision of the task's own score."""
 
 
 def allocate_budget(
@@ -28,19 +28,19 @@ def allocate_budget(
 
     Args:
         importance: (n_tasks,) positive: weight in the macro mean times spread of an item.
-        costs: (n_tasks,) positive: tokens (or texts) that one more item encodes.
+        costs: (n_tasks,) positive: tokens (or texts) of one more item.
         sizes: (n_tasks,) items of the pools.
-        budget: tokens (or texts) for the items of all tasks, fixed costs taken off.
+        budget: tokens (or texts) for the items of all tasks, without fixed costs.
         minimum: fewest items per task; smaller pools are taken whole.
 
     Raises:
-        ValueError: the budget does not pay the minimum.
+        ValueError: the minimum costs more than the budget.
     """
     least = np.minimum(minimum, sizes).astype(int)
     if costs @ least > budget:
         raise ValueError(
             f"a budget of {budget:g} does not pay {minimum} items per task, which cost "
-            f"{costs @ least:g}: raise `token_budget`, or leave it out to spend what K of each cost"
+            f"{costs @ least:g}: raise `token_budget`, or leave it out for the cost of K per task"
         )
     ideal = importance / np.sqrt(costs)
 
@@ -57,7 +57,7 @@ def allocate_budget(
 def _spend_rest(
     counts: np.ndarray, importance: np.ndarray, costs: np.ndarray, sizes: np.ndarray, budget: float
 ) -> np.ndarray:
-    """Buy single items by variance saved per token, until nothing more can be paid."""
+    """Add single items by reduction of variance per token, as long as the budget allows one."""
     counts = counts.copy()
     while True:
         saved = importance**2 * (1.0 / counts - 1.0 / (counts + 1)) / costs
@@ -68,15 +68,15 @@ def _spend_rest(
 
 
 def item_spread(outcomes: np.ndarray) -> float:
-    """Return the standard deviation of outcomes once item and model means are taken off.
+    """Return the standard deviation of outcomes minus item and model means.
 
-    What is left when difficulty is controlled perfectly (docs/methods.md, Spread of items).
+    It is the spread under perfect control of difficulty (docs/methods.md, Spread of items).
 
     Args:
         outcomes: (n_models, n_items); NaN = not observed.
     """
     seen = np.isfinite(outcomes)
-    item = _mean(outcomes, seen, axis=0)
+    item = np.where(seen, outcomes, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
     rest = np.where(seen, outcomes - item, 0.0)
     model = rest.sum(axis=1, keepdims=True) / np.maximum(seen.sum(axis=1, keepdims=True), 1)
     rest = np.where(seen, rest - model, 0.0)
@@ -93,7 +93,7 @@ def statistic_spread(
     k: int = 40,
     draws: int = 20,
 ) -> float:
-    """Return the spread of one item's worth of a set statistic, calibrated to the full score.
+    """Return the spread of a set statistic per item, calibrated to the full score.
 
     Args:
         statistic: positions (k,) -> the statistic of every model (n_models,); NaN = undefined.
@@ -104,8 +104,8 @@ def statistic_spread(
         draws: sets.
 
     Returns:
-        sqrt(k) times the standard deviation of the residual after a line from statistic to full
-        score; NaN where the statistic is undefined in every draw.
+        sqrt(k) times the residual sd of a regression of the full score on the statistic; NaN where
+        the statistic is undefined in every draw.
     """
     from mteblite.selections.random_items import draw
 
@@ -120,9 +120,3 @@ def statistic_spread(
         fitted = design @ np.linalg.lstsq(design, full_scores[known], rcond=None)[0]
         squares.append(float(((full_scores[known] - fitted) ** 2).sum() / (known.sum() - 2)))
     return float(np.sqrt(np.mean(squares) * size)) if squares else float("nan")
-
-
-def _mean(values: np.ndarray, seen: np.ndarray, axis: int) -> np.ndarray:
-    """Mean of the seen values."""
-    total = np.where(seen, values, 0.0).sum(axis=axis)
-    return np.asarray(total / np.maximum(seen.sum(axis=axis), 1))

@@ -1,9 +1,9 @@
-"""Greedy Fisher information: the items that tell most about every training model's ability.
+"""Greedy Fisher information: items with the most information on the training models' abilities.
 
-Maximises f(S) = sum over models of log(PRIOR_PRECISION + information of S at theta). Monotone
-submodular, so greedy reaches 1 - 1/e of the maximum; with precision 1, the N(0, 1) prior of
-theta, f is the log posterior precision (docs/methods.md, Fisher information). In the linear model
-information does not depend on theta and greedy is exactly "the k most informative items".
+Maximises f(S) = sum over models of log(PRIOR_PRECISION + information of S at theta). f is monotone
+submodular, so greedy selection reaches 1 - 1/e of the maximum. With the N(0, 1) prior of theta, f
+is the log posterior precision (docs/methods.md, Fisher information). In the linear model
+information does not depend on theta, and greedy selection takes the k most informative items.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from mteblite.selections.selector import Selected, pool_weights
 
 PRIOR_PRECISION = 1.0
 MIN_MODELS = 5
-"""Items seen by fewer models are not chosen by their parameters."""
+"""Items observed on fewer models are not selected by their parameters."""
 MIN_GAIN = 1e-12
 
 
 def select_fisher(
     evidence: TaskEvidence, fit: ItemFit, k: int, rng: np.random.Generator
 ) -> Selected:
-    """Choose k items with weights 1/k.
+    """Select k items with weights 1/k.
 
-    Items with negative discrimination are left out: often mislabelled, and their information is
-    only real if the sign is. Items without gain are filled up at random.
+    Items with negative discrimination are left out, because they are often mislabelled. Where fewer
+    than k items have a gain, random items complete the selection.
     """
     model = RESPONSE_MODELS[fit.response_model]
     theta = fit.ability.theta
@@ -42,20 +42,17 @@ def select_fisher(
 
 
 def eligible_items(fit: ItemFit, information: np.ndarray) -> np.ndarray:
-    """Return the mask of items that may be chosen for their information (n_models, n_items)."""
+    """Return the mask (n_items,) of items whose information (n_models, n_items) is reliable."""
     seen_enough = fit.parameters.n_models >= min(MIN_MODELS, len(fit.models))
     return seen_enough & (fit.parameters.slope > 0) & np.isfinite(information).all(axis=0)
 
 
-def greedy(information: np.ndarray, k: int, precision: float = PRIOR_PRECISION) -> np.ndarray:
-    """Return up to k items in greedy order; ties by position.
+def greedy(information: np.ndarray, k: int) -> np.ndarray:
+    """Return up to k items in greedy order, ties by position, by (n_models, n_items) information.
 
-    Args:
-        information: (n_models, n_items) non-negative.
-        k: items wanted; fewer come back where nothing more is gained.
-        precision: the constant inside the logarithm.
+    There are fewer than k where no other item has a gain.
     """
-    total = np.full(len(information), precision)
+    total = np.full(len(information), PRIOR_PRECISION)
     free = np.ones(information.shape[1], dtype=bool)
     chosen: list[int] = []
     while len(chosen) < min(k, information.shape[1]):
@@ -70,7 +67,7 @@ def greedy(information: np.ndarray, k: int, precision: float = PRIOR_PRECISION) 
 
 
 def _largest(values: np.ndarray, k: int) -> np.ndarray:
-    """Positions of the k largest values, ties by position; zeros are left out."""
+    """Return the positions of the k largest values, ties by position, without zeros."""
     order = np.lexsort((np.arange(len(values)), -np.round(values, 12)))[:k]
     return order[values[order] >= MIN_GAIN]
 
@@ -78,6 +75,6 @@ def _largest(values: np.ndarray, k: int) -> np.ndarray:
 def _fill(
     evidence: TaskEvidence, chosen: np.ndarray, count: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Random further items among those that carry pool weight."""
+    """Return further random items among those with positive pool weight."""
     rest = np.setdiff1d(np.flatnonzero(pool_weights(evidence) > 0), chosen)
     return rng.permutation(rest)[:count]

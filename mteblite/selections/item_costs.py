@@ -1,8 +1,7 @@
-"""What encoding one more item costs: tokens where they are known, else texts by task type.
+"""Cost of encoding one more item: tokens where they are known, else texts by task type.
 
-A query of a retrieval pool brings its own candidates, a pair two texts, a document to classify one.
-Costs that all items share (training rows, documents that every query is searched in) do not count:
-they are paid whatever is selected.
+The item of a query includes its candidate documents, that of a pair two texts, that of a document
+to classify one text. Train rows and shared documents, which every selection encodes, do not count.
 """
 
 from __future__ import annotations
@@ -13,12 +12,7 @@ from mteblite.task_types.registry import find_type
 
 
 def item_costs(task_type: str, n_items: int, token_costs: np.ndarray | None = None) -> np.ndarray:
-    """Return what encoding each item costs (n_items,).
-
-    Args:
-        task_type: mteb's type.
-        n_items: items of the pool.
-        token_costs: (n_items,) positive tokens of each item, by item_id; None = texts by type.
+    """Return the cost of encoding each item (n_items,): its tokens, by item_id, or texts by type.
 
     Raises:
         ValueError: the costs are not one positive number per item, or the type is not supported.

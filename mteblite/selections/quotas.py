@@ -1,7 +1,7 @@
-"""Split a selection over the strata that an estimate needs, and choose within each.
+"""Divide a selection over strata, and select within each.
 
 A task's score is the mean over its cells (split, subset), so every cell gets its share of items.
-Set metrics need both labels of pairs, and few cluster labels with several documents each.
+Set metrics need both labels of pairs, and a few cluster labels with several documents each.
 """
 
 from __future__ import annotations
@@ -15,20 +15,17 @@ from mteblite.selections.selector import Selected, pool_weights
 from mteblite.selections.stratified import by_label, cell_quotas, label_quotas
 
 Choose = Callable[[np.ndarray, int], Selected]
-"""(positions of a stratum, items to take of it, fewer than it holds) -> places within the stratum
-and their weights."""
+"""(positions of a stratum, number of items, below its size) -> places within the stratum and their
+weights."""
 
 
 def within_strata(
     evidence: TaskEvidence, k: int, rng: np.random.Generator, choose: Choose
 ) -> Selected:
-    """Choose k items, stratum by stratum; weights add up to each stratum's pool mass.
+    """Select k items, stratum by stratum; the weights of a stratum sum to its pool mass.
 
-    Args:
-        evidence: cells make the strata of per-item tasks, cells and labels those of set metrics.
-        k: items to take.
-        rng: draws cells and cluster labels where k cannot afford all.
-        choose: takes items within one stratum.
+    Per-item tasks have a stratum per cell, set metrics one per cell and label. `rng` draws cells
+    and cluster labels where k is too small for all.
     """
     mass = pool_weights(evidence)
     chosen: list[np.ndarray] = []
@@ -47,7 +44,7 @@ def within_strata(
 def _strata(
     evidence: TaskEvidence, k: int, rng: np.random.Generator
 ) -> list[tuple[np.ndarray, int, float]]:
-    """(positions, items to take, pool mass they stand for) of every stratum."""
+    """Return (positions, items to select, pool mass) of every stratum."""
     if evidence.kind != "per_item":
         return label_quotas(evidence, k, rng, by_label=by_label(evidence))
     mass = pool_weights(evidence)

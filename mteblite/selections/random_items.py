@@ -12,7 +12,7 @@ from mteblite.selections.selector import Selected, pool_weights
 def select_random(
     evidence: TaskEvidence, fit: ItemFit, k: int, rng: np.random.Generator
 ) -> Selected:
-    """Draw k items without replacement; outcomes play no part."""
+    """Draw k items without replacement, independent of outcomes."""
     del fit
     chosen = draw(len(evidence.items), k, rng)
     weights = pool_weights(evidence)[chosen]

@@ -25,20 +25,16 @@ SELECTORS: dict[str, Selector] = {
     "strat_difficulty": select_strat_difficulty,
 }
 NEEDS_ABILITY = frozenset({"fisher"})
-"""Selectors that rely on item parameters; without usable abilities `strat` steps in."""
+"""Selectors that need item parameters; without usable abilities `strat` replaces them."""
 ALL_ITEMS = "all"
 
 
 def selection_rows(
     evidence: TaskEvidence, method: str, chosen: np.ndarray, weights: np.ndarray
 ) -> pd.DataFrame:
-    """Return a selection as a table, in rank order: item_id, method, rank (from 1), weight.
+    """Return a selection of positions (k,) in rank order and their weights (k,) as a table.
 
-    Args:
-        evidence: the task.
-        method: the selector that was used.
-        chosen: (k,) positions of items, in rank order.
-        weights: (k,) of them.
+    Its columns are item_id, method, rank (from 1) and weight.
     """
     return pd.DataFrame(
         {
@@ -57,14 +53,7 @@ def select_positions(
     k: int,
     rng_keys: tuple[str | int, ...],
 ) -> tuple[str, np.ndarray, np.ndarray]:
-    """Return the method used, positions in rank order and weights.
-
-    Args:
-        method: a name in SELECTORS.
-        evidence: the training models.
-        fit: the items fitted on them.
-        k: items wanted; k >= n_items returns the whole pool with its own weights.
-        rng_keys: stable keys of every random draw.
+    """Return the method used, positions (k,) in rank order and weights (k,); see `choose`.
 
     Raises:
         ValueError: the method is unknown, k is below 1, or the pool is empty.
@@ -84,7 +73,7 @@ def select_positions(
 
 
 def _checked(selected: Selected, k: int, task: str) -> Selected:
-    """Hold every selector to its contract."""
+    """Check that a selector returned k distinct items and positive weights with sum 1."""
     chosen, weights = selected
     if len(np.unique(chosen)) != k or len(weights) != k:
         raise ValueError(f"{task}: a selector returned {len(np.unique(chosen))} items, not {k}")

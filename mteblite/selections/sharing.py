@@ -1,4 +1,4 @@
-"""How many items each task of a suite gets: K each, or a budget shared out by cost and spread."""
+"""Items of each task of a suite under a token budget, by cost and spread."""
 
 from __future__ import annotations
 
@@ -10,12 +10,7 @@ import pandas as pd
 
 from mteblite.item_parameters.evidence import TaskEvidence, types_of
 from mteblite.seeds import generator
-from mteblite.selections.budget import (
-    MIN_ITEMS,
-    allocate_budget,
-    item_spread,
-    statistic_spread,
-)
+from mteblite.selections.budget import MIN_ITEMS, allocate_budget, item_spread, statistic_spread
 from mteblite.suites.means import macro_weights
 from mteblite.task_types.scoring import set_statistic
 
@@ -27,16 +22,14 @@ DRAWS = 10
 
 @dataclass
 class Sharing:
-    """A suite's budget, shared out over its tasks for the macro mean; spreads are remembered.
-
-    The budget is what k items of every task cost, unless it is given. See `budget.py`.
+    """A suite's token budget, divided over its tasks for the macro mean; see `budget.py`.
 
     Attributes:
         evidences: the tasks with the kept reference models.
-        item_tokens: by task what one more item costs.
-        k_by_task: items of each task if all were treated alike; what tasks without evidence get.
+        item_tokens: by task, tokens of one more item.
+        k_by_task: items of each task without a budget; tasks without evidence keep this number.
         seed: of the draws.
-        budget: tokens for the items of all tasks; None = what `k_by_task` costs.
+        budget: tokens for the items of all tasks; None = the cost of `k_by_task`.
         statistic: the official set statistic.
     """
 
@@ -50,10 +43,10 @@ class Sharing:
     _counts: dict[frozenset[str], dict[str, int]] = field(default_factory=dict, repr=False)
 
     def counts(self, hidden: Collection[str] = ()) -> dict[str, int]:
-        """Return the items of each task, by what the families that are not hidden did.
+        """Return the number of items of each task, from the families that are not hidden.
 
         Raises:
-            ValueError: the budget does not pay the fewest items that mean something.
+            ValueError: the budget does not pay the minimum number of items.
         """
         key = frozenset(hidden)
         if key not in self._counts:
@@ -61,7 +54,7 @@ class Sharing:
         return self._counts[key]
 
     def spreads(self, hidden: Collection[str] = ()) -> dict[str, float]:
-        """Return by task the spread of one item's worth of score; NaN where there is no telling."""
+        """Return by task the spread of a score per item; NaN where it is undefined."""
         return {e.task: self._spread(e, frozenset(hidden)) for e in self.evidences}
 
     def _share(self, hidden: frozenset[str]) -> dict[str, int]:
@@ -79,16 +72,16 @@ class Sharing:
         budget = float(costs @ asked) if self.budget is None else self.budget
         counts = allocate_budget(
             macro_weights(tasks, types) * spread, costs, sizes, budget,
-            # Of a small K, too, something must be left to share out.
+            # Less than a small K, so that a part of the budget can be divided.
             minimum=int(min(MIN_ITEMS, max(2, asked.min() // 2))),
         )  # fmt: skip
         return {**self.k_by_task, **dict(zip(tasks, counts.tolist(), strict=True))}
 
     def _spread(self, evidence: TaskEvidence, hidden: frozenset[str]) -> float:
-        told = np.array([f not in hidden for f in evidence.families], dtype=bool)
+        known = np.array([f not in hidden for f in evidence.families], dtype=bool)
         if evidence.kind == "per_item":
-            return item_spread(evidence.outcomes[told]) if told.any() else float("nan")
-        scores = np.where(told, evidence.full_scores, np.nan)
+            return item_spread(evidence.outcomes[known]) if known.any() else float("nan")
+        scores = np.where(known, evidence.full_scores, np.nan)
         rng = generator(self.seed, evidence.task, "spread")
         return statistic_spread(
             lambda positions: self._statistics(evidence, positions), scores,
@@ -96,7 +89,7 @@ class Sharing:
         )  # fmt: skip
 
     def _statistics(self, evidence: TaskEvidence, positions: np.ndarray) -> np.ndarray:
-        """The set statistic of every model on some items (n_models,); remembered."""
+        """Return the set statistic of every model on some items (n_models,); cached."""
         key = (evidence.task, positions.tobytes())
         if key not in self._values:
             if evidence.observations is None:

@@ -1,8 +1,8 @@
 """Random items stratified by difficulty within cells and labels, weighted by their stratum's mass.
 
-The safest rule for better models than the reference models (docs/methods.md, Difficulty strata):
-difficulty is controlled, nothing else is learnt from them. `strat` does the same for per-item
-tasks of one cell; this rule also gives every subset its quota, and set metrics both.
+The safest selector for models better than the reference models (docs/methods.md, Difficulty
+strata): it uses only the difficulty of items. `strat` is the same for per-item tasks of one cell.
+This selector also gives every subset its quota, and applies to set metrics.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from mteblite.task_types.registry import find_type
 
 GOLD_BINS = 5
 DECIMALS = 6
-"""Difficulties equal to this many decimals are ties, so that single precision changes nothing."""
+"""Difficulties that are equal to this many decimals are ties, whatever the float32 noise."""
 
 
 def cells(items: pd.DataFrame) -> np.ndarray:
@@ -32,18 +32,21 @@ def label_strata(evidence: TaskEvidence) -> np.ndarray:
 
 
 def strata_of(evidence: TaskEvidence) -> str | None:
-    """Return what the strata of a set metric are, see `SetMetric`; None for other tasks."""
+    """Return the kind of strata of a set metric, see `SetMetric`; None for other tasks."""
     set_metric = find_type(evidence.task_type).set_metric
     return None if set_metric is None else set_metric.strata
 
 
 def codes(values: pd.Series) -> np.ndarray:
-    """Return the place of each value among the sorted distinct values."""
+    """Return the rank of each value among the sorted distinct values (n,)."""
     return np.unique(values.astype(str).to_numpy(dtype=str), return_inverse=True)[1]
 
 
 def difficulty(outcomes: np.ndarray) -> np.ndarray:
-    """Return the mean outcome of each item (n_items,), rounded so that ties stay ties."""
+    """Return the mean outcome of each item (n_items,), rounded; low = difficult.
+
+    An item without an observed outcome gets the mean of all outcomes.
+    """
     seen = np.isfinite(outcomes)
     count = seen.sum(axis=0)
     total = np.where(seen, outcomes, 0.0).sum(axis=0)

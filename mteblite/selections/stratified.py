@@ -1,10 +1,10 @@
 """Stratified random items.
 
-Per-item tasks: one item of each of k difficulty quantiles (docs/methods.md, Difficulty strata), a
-rule that holds for models better than every reference model. Set metrics: random in labels or five
-gold bins, allocated proportionally with at least one each. Where k is too small for all
-cells or all cluster labels, some are drawn and given at least 4 items: one item per label makes
-V-measure 1 for every model.
+Per-item tasks: one item of each of k difficulty quantiles (docs/methods.md, Difficulty strata),
+which is valid for models better than every reference model. Set metrics: random items of labels or
+five gold bins, allocated proportionally with at least one each. Where k is too small for all cells
+or all cluster labels, some are drawn and get at least 4 items, because with one item per label
+V-measure is 1 for every model.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ def select_stratified(
 
 
 def _by_difficulty(evidence: TaskEvidence, k: int, rng: np.random.Generator) -> Selected:
-    """One item per difficulty cell, weighted by the pool mass of the cell."""
+    """Return one item per difficulty quantile, weighted by the pool mass of the quantile."""
     mass = pool_weights(evidence)
     groups = difficulty_cells(evidence.outcomes, k)
-    # One uniform number per cell, so that a cell's item does not depend on other cells' sizes.
+    # One uniform number per group, so that its item does not depend on the sizes of other groups.
     uniform = rng.random(k)
     chosen = [group[int(u * len(group))] for group, u in zip(groups, uniform, strict=True)]
     return np.array(chosen), np.array([mass[group].sum() for group in groups])
 
 
 def _by_label(evidence: TaskEvidence, k: int, rng: np.random.Generator) -> Selected:
-    """Random items within cells and labels, weighted by the pool mass that each stands for."""
+    """Return random items within cells and labels, weighted by pool mass."""
     mass = pool_weights(evidence)
     chosen: list[np.ndarray] = []
     weights: list[np.ndarray] = []
@@ -54,16 +54,11 @@ def _by_label(evidence: TaskEvidence, k: int, rng: np.random.Generator) -> Selec
 def label_quotas(
     evidence: TaskEvidence, k: int, rng: np.random.Generator, *, by_label: bool = True
 ) -> list[tuple[np.ndarray, int, float]]:
-    """Return (positions, items to take, pool mass they stand for) of every stratum, k in all.
+    """Return (positions, items to select, pool mass) of every stratum, k items in all.
 
-    Items are shared out in proportion to their number, because pools of pairs are balanced by
-    label on purpose; the mass carries the label prior (docs/methods.md, Labels and cells).
-
-    Args:
-        evidence: a set-metric task.
-        k: items to take.
-        rng: draws cells and cluster labels where k cannot afford all of them.
-        by_label: False makes each cell one stratum.
+    The items of a stratum are proportional to its size, because pools of pairs are balanced by
+    label on purpose. The mass has the label prior (docs/methods.md, Labels and cells). `rng` draws
+    cells and cluster labels where k is too small for all. Without `by_label`, a cell is a stratum.
     """
     mass = pool_weights(evidence)
     labels = np.zeros(len(mass), dtype=int)
@@ -87,14 +82,14 @@ def label_quotas(
 
 
 def by_label(evidence: TaskEvidence) -> bool:
-    """Say whether the labels of a task are strata of their own for anchors."""
+    """Return whether anchors of a task are selected label by label."""
     return strata_of(evidence) in ("labels", "few_labels")
 
 
 def cell_quotas(
     evidence: TaskEvidence, k: int, rng: np.random.Generator
 ) -> list[tuple[np.ndarray, int]]:
-    """Return (positions, items to take) of the cells that k can afford, k in all.
+    """Return (positions, items to select) of as many cells as k suffices for, k items in all.
 
     A set statistic is computed within each cell, so a cell needs several items or none.
     """
@@ -110,7 +105,7 @@ def cell_quotas(
 def _few(
     groups: list[np.ndarray], n_groups: int, k: int, rng: np.random.Generator
 ) -> list[np.ndarray]:
-    """Draw groups until there are n_groups of them with at least k items together."""
+    """Draw groups until there are at least n_groups with at least k items together."""
     if n_groups >= len(groups):
         return groups
     taken: list[int] = []

@@ -1,11 +1,10 @@
-"""Choose K items, or as many as K items' tokens pay: by gain per encoded token.
+"""Select K items, or items up to the tokens of K average items by gain per token.
 
-Long items must earn their length. `fisher`, which maximises a gain, takes the item of the most gain
-per token, again and again, while it can be paid. That alone may be arbitrarily bad (a tiny cheap
-item before one dear good one), so the best single item replaces the set where it gains more: at
-least (1 - 1/e) / 2 of the maximum (Khuller, Moss and Naor 1999; Leskovec et al. 2007). Selectors
-without a gain, and set metrics, whose statistics need their labels, take the largest K that the
-budget pays.
+`fisher` maximises a gain. It repeatedly takes the item with the largest gain per token that the
+budget still pays. A cheap item of little gain may then exclude an expensive one of large gain, so
+the best single item replaces the set where its gain is larger. The result has at least
+(1 - 1/e) / 2 of the maximum (Khuller, Moss and Naor 1999; Leskovec et al. 2007). Selectors without
+a gain, and set metrics, whose statistics need all labels, take the largest K within the budget.
 """
 
 from __future__ import annotations
@@ -16,21 +15,16 @@ import numpy as np
 import pandas as pd
 
 from mteblite.item_parameters.evidence import TaskEvidence
-from mteblite.item_parameters.fitting import (
-    RESPONSE_MODELS,
-    ItemFit,
-    restrict,
-    usable_models,
-)
+from mteblite.item_parameters.fitting import RESPONSE_MODELS, ItemFit, restrict, usable_models
 from mteblite.selections.fisher import MIN_GAIN, PRIOR_PRECISION, eligible_items
 from mteblite.selections.registry import select_positions, selection_rows
 from mteblite.selections.selector import Selected, pool_weights
 from mteblite.selections.strata import cells
 
 Gain = Callable[[list[int]], np.ndarray]
-"""Items chosen so far -> what each item (n,) would add; 0 for those that must not be chosen."""
+"""Selected items -> gain of each item (n,); 0 for items that must not be selected."""
 PAID = 1.0 + 1e-9
-"""Sums in another order differ in their last digits: an exactly paid item is paid."""
+"""Tolerance of a budget: sums in another order differ in their last digits."""
 Positions = tuple[str, np.ndarray, np.ndarray]
 """Method used, positions in rank order, weights; see `select_positions`."""
 HAS_GAIN = "fisher"
@@ -45,20 +39,20 @@ def choose(
     rng_keys: tuple[str | int, ...],
     costs: np.ndarray | None = None,
 ) -> pd.DataFrame:
-    """Choose k items of a task, or as many as the tokens of k average items pay.
+    """Select k items of a task, or items up to the tokens of k average items.
 
     Args:
         method: a name in SELECTORS.
         evidence: the training models.
         fit: the items fitted on them.
-        k: items, at least 1; k >= n_items returns the whole pool with its own weights.
+        k: items, at least 1; k >= n_items returns the whole pool with its pool weights.
         rng_keys: stable keys of every random draw, e.g. (suite, seed).
-        costs: (n_items,) positive tokens of each item, by item_id, in any unit: the budget is k
-            times their mean. None = k items, whatever they cost.
+        costs: (n_items,) positive cost of each item, by item_id; the budget is k times their mean.
+            None = k items at any cost.
 
     Returns:
-        Rows in rank order: item_id, method (`strat` where a method in NEEDS_ABILITY had to fall
-        back, `all` for the whole pool), rank (from 1), weight (positive, sum 1).
+        Rows in rank order: item_id, method (`strat` where abilities are not usable for the
+        selector, `all` for the whole pool), rank (from 1), weight (positive, sum 1).
 
     Raises:
         ValueError: the method is unknown, k is below 1, or the pool is empty.
@@ -93,12 +87,9 @@ def choose_positions(
 
 
 def greedy_per_cost(gain: Gain, costs: np.ndarray, budget: float) -> list[int]:
-    """Return items by gain per cost, ties by position, or the best single item if that gains more.
+    """Return items by gain per cost (n,), ties by position, or the single item with a larger gain.
 
-    Args:
-        gain: of a monotone submodular function.
-        costs: (n,) positive.
-        budget: their sum is at most this.
+    The gain is that of a monotone submodular function. The costs sum to at most `budget`.
     """
     chosen: list[int] = []
     free, left, reached = np.ones(len(costs), dtype=bool), budget * PAID, 0.0
@@ -128,7 +119,7 @@ def information_gain(information: np.ndarray) -> Gain:
 
 
 def _by_cell(evidence: TaskEvidence, fit: ItemFit, costs: np.ndarray, budget: float) -> Selected:
-    """Split the budget over cells by pool mass, so that every subset gets its share."""
+    """Return items of each cell; cells get shares of the budget by pool mass."""
     model = RESPONSE_MODELS[fit.response_model]
     information = np.array(model.information(fit.parameters, fit.ability.theta), dtype=float)
     information[:, ~eligible_items(fit, information)] = 0.0
@@ -156,10 +147,10 @@ def _largest_paid(
     budget: float,
     rng_keys: tuple[str | int, ...],
 ) -> Positions:
-    """The selection of the largest K that is paid, searched from a quarter above average costs.
+    """Return the selection of the largest K within the budget.
 
-    Costs do not rise with K one by one, since other items are chosen at each: the search comes from
-    above, where the first that is paid spends most. What comes back is paid.
+    Each K selects other items, so costs are not monotone in K. The search starts a quarter above
+    the K of average costs and goes down, because the first K within the budget spends most of it.
     """
     n_items = len(costs)
 

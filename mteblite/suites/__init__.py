@@ -1,1 +1,1 @@
-"""What a suite is: its file, tasks, models and headline, and what mteb says of its tasks."""
+"""Suites: file, tasks, models and headline, and the tasks as mteb resolves them."""

@@ -21,13 +21,11 @@ class TaskEntry:
     """One task of one suite.
 
     Attributes:
-        suite: suite name.
-        task: task name.
-        request: what the suite file says of the task.
-        benchmark: the benchmark that the task was taken from, if any.
+        request: the task's entry in the suite file.
+        benchmark: the benchmark that the task comes from, if any.
         pool_task: partition key of its pool; suites that draw the same pool share it.
         k: items to select.
-        description: what the task resolved to; None until it was resolved.
+        description: the resolved task; None before it is resolved.
         frozen_with: version of the mteb that resolved it.
         part_of: aggregate whose score is the mean over this task and its other parts, else "".
     """
@@ -44,7 +42,7 @@ class TaskEntry:
 
     @property
     def suite_task(self) -> str:
-        """Partition key from the item parameters on."""
+        """Partition key of the stages from `item_parameters` on."""
         return f"{self.suite}/{self.task}"
 
 
@@ -53,11 +51,10 @@ class Suite:
     """One suite: its file, its tasks, and its models as registered now.
 
     Attributes:
-        file: the suite file.
-        origin: where it came from, for messages.
-        tasks: its tasks as far as they are known.
-        models: every model, those without weights too.
-        left_out: tasks that were asked for and cannot take part, with the reason.
+        origin: where the file comes from, for messages.
+        tasks: the tasks that are known.
+        models: every model, also those without weights.
+        left_out: tasks that the file names and that cannot take part, with the reason.
         resolved: whether every task is known and described.
     """
 
@@ -70,26 +67,26 @@ class Suite:
 
     @property
     def name(self) -> str:
-        """The suite's name."""
+        """Name of the suite file."""
         return self.file.name
 
     def pool_settings(self, entry: TaskEntry) -> PoolSettings:
-        """Caps of a task's pool: the suite's, and the task's own number of items."""
+        """Return the caps of a task's pool: the suite's, with the task's own `max_items`."""
         caps = self.file.pool.model_dump()
         if entry.request.max_items is not None:
             caps["max_items"] = entry.request.max_items
         return PoolSettings(**caps)
 
     def references(self) -> list[SuiteModel]:
-        """Models that the fits use, sorted by name."""
+        """Return the models that the fits use, sorted by name."""
         return self._with_weights("reference")
 
     def candidates(self) -> list[SuiteModel]:
-        """Models that only get lite scores, sorted by name."""
+        """Return the models that only get lite scores, sorted by name."""
         return self._with_weights("candidate")
 
     def absent(self) -> list[SuiteModel]:
-        """Models that are known by name alone: nobody gave this home their weights."""
+        """Return the models without weights in this home, sorted by name."""
         return sorted((m for m in self.models if not m.has_weights), key=lambda m: m.name)
 
     def _with_weights(self, role: str) -> list[SuiteModel]:
@@ -127,7 +124,7 @@ class Suite:
 
 @dataclass(frozen=True)
 class Catalog:
-    """Every suite that can be read, and why the others cannot."""
+    """Every suite that can be read, and by file the problem of each other one."""
 
     suites: Mapping[str, Suite]
     problems: Mapping[str, str]
@@ -136,7 +133,7 @@ class Catalog:
         """Return a suite by name.
 
         Raises:
-            SuiteFileError: there is none, or its file is broken.
+            SuiteFileError: no suite has the name, or its file has an error.
         """
         if name in self.suites:
             return self.suites[name]
@@ -149,16 +146,16 @@ class Catalog:
         )
 
     def entries(self) -> Iterable[TaskEntry]:
-        """All tasks of all suites."""
+        """Yield all tasks of all suites."""
         for suite in self.suites.values():
             yield from suite.tasks
 
     def entries_of_pool(self, pool_task: str) -> list[TaskEntry]:
-        """The suite tasks that draw this pool, by suite name."""
+        """Return the suite tasks that draw this pool, in order of suite name."""
         return self._pools.get(pool_task, [])
 
     def pool_models(self, pool_task: str) -> dict[str, SuiteModel]:
-        """Reference models of all suites that use a pool, by name."""
+        """Return the reference models of all suites that use a pool, by name."""
         return self._pool_models.get(pool_task, {})
 
     @cached_property
@@ -184,17 +181,12 @@ class Catalog:
 def make_suite(
     file: SuiteFile, origin: str, models: Iterable[SuiteModel], known: Resolution
 ) -> Suite:
-    """Put a suite together.
+    """Return the suite of a file with its registered models and its resolved tasks (`known`).
 
-    Args:
-        file: the parsed suite file.
-        origin: where it came from, for messages.
-        models: its models as registered now.
-        known: its tasks as far as they were resolved; of a benchmark that was not, only the
-            tasks that the file lists appear.
+    Before the benchmark is resolved, the suite has only the tasks that the file lists.
 
     Raises:
-        SuiteFileError: `only` names a task that the benchmark has not.
+        SuiteFileError: `only` names a task that is not in the benchmark.
     """
     listed = {t.task: t for t in file.tasks}
     from_benchmark = [name for name in known.tasks if name not in listed]
@@ -247,11 +239,11 @@ def _entry(
 def _pool_digest(file: SuiteFile, request: SuiteTask, benchmark: str | None) -> str:
     """Hash everything that a pool and its full scores depend on: equal ones share a partition.
 
-    The sources of full scores are among them: a suite that runs mteb itself must not get, nor
-    give, the scores of one that takes official ones.
+    The sources of full scores are part of it. A suite that runs mteb itself and a suite that takes
+    official scores must not share scores.
     """
     asked = request.model_dump(exclude={"k"})
-    if request.max_items is None:  # the suite's cap says it
+    if request.max_items is None:  # then the suite's cap holds, which is in `pool`
         del asked["max_items"]
     drawn_from: dict[str, Any] = {
         "pool": file.pool.model_dump(),
@@ -261,8 +253,4 @@ def _pool_digest(file: SuiteFile, request: SuiteTask, benchmark: str | None) -> 
     }
     if request.path is None:  # full scores of own data are always own runs
         drawn_from["reference_scores"] = list(file.reference_scores)
-    return _digest(drawn_from, 6)
-
-
-def _digest(value: Any, length: int) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:length]
+    return hashlib.sha256(json.dumps(drawn_from, sort_keys=True).encode()).hexdigest()[:6]

@@ -1,4 +1,4 @@
-"""How much a task counts in a suite's means.
+"""Weights of the tasks in a suite's means.
 
 `macro` is mteb's Mean(TaskType): the mean over types of the mean over the tasks of a type (mteb
 `benchmarks/_benchmark_metrics.py`).
@@ -21,7 +21,7 @@ def means_in_order(headline: str) -> tuple[str, ...]:
     """Return the names of a suite's means (`macro_mean`, `mean`), its headline first.
 
     Raises:
-        ValueError: the headline is no such mean.
+        ValueError: the headline is not one of them.
     """
     if headline not in HEADLINES:
         raise ValueError(f"headline {headline!r} is unknown; allowed: {', '.join(HEADLINES)}")

@@ -1,6 +1,6 @@
-"""The keys of a suite file that say which methods it uses: selection to interval, and validation.
+"""The keys of a suite file that choose methods, from selection to intervals and validation.
 
-Which names there are is known to the later stages alone; `suite_file.check_methods` is handed them.
+The later stages define the allowed names. `suite_file.check_methods` gets them as an argument.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 INTERVALS_FROM = "family_lomo"
-"""The protocol whose residuals make the intervals of lite scores."""
+"""The protocol whose residuals give the intervals of lite scores."""
 
 
 class Strict(BaseModel):
@@ -19,22 +19,22 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
 
 
-class PerItem(Strict):
-    """How items of per-item tasks are selected and turned into an estimate."""
+class PerItemKeys(Strict):
+    """Selection and estimator of per-item tasks."""
 
     selection: str = "anchor"
     estimator: str = "mean"
 
 
-class SetMetric(Strict):
-    """How items of set-metric tasks are selected, and which statistic of them is the estimate."""
+class SetMetricKeys(Strict):
+    """Selection and estimator (a statistic of the selected items) of set-metric tasks."""
 
     selection: str = "anchorset"
     estimator: str = "set_statistic"
 
 
 class ValidationKeys(Strict):
-    """What validation does: who is held out together, and how often random items are drawn."""
+    """Protocols of validation, and the number of draws of random items."""
 
     protocols: list[str] = ["family_lomo", "model_lomo", "nested_family_lomo", "frontier"]
     random_draws: int = Field(50, ge=1, le=1000)
@@ -57,21 +57,20 @@ class MethodKeys(Strict):
         set_metric: selection and estimator of set-metric tasks.
         calibration: from estimate to full score: per task, cross-fitted, or over all tasks.
         response_model: of items; `auto` is 2PL for outcomes of 0 and 1, else linear-Gaussian.
-        preset: variants that validation compares beside the chosen and the standard ones, and
-            from which the nested protocol chooses; null = none, and no nested protocol.
-        allocation: `equal` takes K items of every task; `budget` shares items out over tasks by
-            token cost and spread; `tokens` shares out alike, then chooses the items of a task by
-            gain per token, as many as its tokens pay.
-        token_budget: tokens that the selected items of all tasks may cost, without what items
-            share (train rows, shared documents); null = what K items of every task cost.
-        interval_level: coverage of intervals; null = 0.9, or with too few families for it a
-            Student-t interval that says so. A level that is given must be one that the number of
-            families allows.
+        preset: further variants that validation compares. The nested protocol chooses from them.
+            null = no further variants and no nested protocol.
+        allocation: `equal` takes K items of every task. `budget` divides a token budget over the
+            tasks by token cost and spread. `tokens` does the same, then selects items of a task by
+            gain per token until its tokens are spent.
+        token_budget: tokens that the selected items of all tasks may cost. Texts that items share
+            (train rows, shared documents) do not count. null = the cost of K items of every task.
+        interval_level: coverage of intervals; the number of families must allow it. null = 0.9,
+            or a Student-t interval, marked as such, where families are too few for 0.9.
         validation: protocols and random draws.
     """
 
-    per_item: PerItem = PerItem()
-    set_metric: SetMetric = SetMetric()
+    per_item: PerItemKeys = PerItemKeys()
+    set_metric: SetMetricKeys = SetMetricKeys()
     calibration: str = "linear"
     response_model: str = "auto"
     preset: str | None = "seed"
@@ -81,19 +80,19 @@ class MethodKeys(Strict):
     validation: ValidationKeys = ValidationKeys()
 
     @model_validator(mode="after")
-    def _budgets_are_shared_out(self) -> MethodKeys:
+    def _budget_fits_allocation(self) -> MethodKeys:
         if self.token_budget is not None and not self.shares_out:
             raise ValueError(
-                "`token_budget` needs `allocation: budget` or `tokens`; `equal` goes by k alone"
+                "`token_budget` needs `allocation: budget` or `tokens`; `equal` uses only `k`"
             )
         return self
 
     @property
     def shares_out(self) -> bool:
-        """Whether a budget of tokens is shared out over tasks."""
+        """Whether a budget of tokens is divided over the tasks."""
         return self.allocation != "equal"
 
     @property
     def pays_by_token(self) -> bool:
-        """Whether the items of a task are chosen for tokens, not for their number."""
+        """Whether a task selects items up to a number of tokens, not up to K items."""
         return self.allocation == "tokens"

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class PoolSettings:
-    """Caps of a pool; None means no cap, so the pool is the whole task.
+    """Caps of a pool; None means no cap.
 
     Attributes:
         max_items: items per task, split evenly over its cells.
         bm25_top: candidates per query from BM25 over the full corpus; None: all documents.
         max_relevant: relevant documents kept per query.
         random_documents: documents shared by all queries of a task.
-        seed: enters every draw together with stable keys.
+        seed: part of the key of every random draw.
     """
 
     max_items: int | None = 1000

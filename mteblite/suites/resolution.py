@@ -1,8 +1,8 @@
-"""What a suite's tasks resolved to, frozen with mteb's version, and how another mteb differs.
+"""The resolved tasks of a suite, frozen with mteb's version, and differences of another mteb.
 
-A frozen resolution is a JSON file: packaged suites ship one, a home keeps one per suite. It says
-per task which request it answers, so that a changed line of a suite file asks mteb about that
-task alone, and a new version of mteb changes nothing until somebody accepts the differences.
+A frozen resolution is a JSON file. Packaged suites ship one, and a home keeps one per suite. It
+stores the request of each task, so that a changed line of a suite file resolves only that task
+again. A new version of mteb changes nothing until the user accepts the differences.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COMPARED = ("task_type", "main_metric", "splits", "hf_subsets", "dataset_revisio
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A task that was asked for and is not part of the suite, with the reason."""
+    """A task that the suite file names and that cannot take part, with the reason."""
 
     task: str
     task_type: str
@@ -34,9 +34,9 @@ class FrozenTask:
     """One resolved task.
 
     Attributes:
-        description: what it resolved to.
-        request: digest of what was asked for (`task_digest`); "" for a task of the benchmark.
-        mteb_version: of the mteb that was asked.
+        description: the task as mteb defines it.
+        request: digest of the suite file's entry (`task_digest`); "" for a task of the benchmark.
+        mteb_version: version of the mteb that resolved it.
         part_of: aggregate whose score is the mean over this and its other parts, else "".
     """
 
@@ -51,8 +51,7 @@ class Resolution:
     """Resolved tasks of a suite by name, in its order.
 
     Attributes:
-        tasks: resolved tasks.
-        benchmark: the benchmark whose tasks are all among them, else None.
+        benchmark: the benchmark whose tasks are all among `tasks`, else None.
         left_out: tasks of the benchmark that cannot take part.
         data: state of the folders of the user's own data, by task.
     """
@@ -64,8 +63,8 @@ class Resolution:
 
 
 @dataclass(frozen=True)
-class Difference:
-    """One fact of a task that the installed mteb gives otherwise than it was frozen."""
+class TaskDifference:
+    """One fact of a task on which the installed mteb and the frozen task differ."""
 
     task: str
     what: str
@@ -74,7 +73,7 @@ class Difference:
 
 
 def task_digest(request: SuiteTask) -> str:
-    """Return a hash of what a suite file asks mteb of a task."""
+    """Return a hash of the part of a suite file's entry that mteb resolves."""
     asked = request.model_dump(exclude={"k", "max_items"})
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -82,13 +81,7 @@ def task_digest(request: SuiteTask) -> str:
 def applicable(
     frozen: Resolution | None, requests: Sequence[SuiteTask], benchmark: str | None
 ) -> Resolution:
-    """Return the part of a frozen resolution that answers these requests.
-
-    Args:
-        frozen: what was frozen, possibly for an earlier state of the suite file.
-        requests: the tasks that the suite file lists now.
-        benchmark: the benchmark that it names now.
-    """
+    """Return the part of a frozen resolution that fits a file's present tasks and benchmark."""
     if frozen is None:
         return Resolution()
     listed = {r.task: task_digest(r) for r in requests}
@@ -107,7 +100,10 @@ def applicable(
 
 
 def merged(first: Resolution, second: Resolution) -> Resolution:
-    """Return both, the first winning; of a benchmark that both have, the first's tasks alone."""
+    """Return the tasks of both; the first has precedence.
+
+    Where the first has a benchmark, tasks of the second's benchmark are left out.
+    """
     one = first if first.benchmark else second
     older = {n: t for n, t in second.tasks.items() if t.request or not first.benchmark}
     return Resolution(
@@ -118,29 +114,29 @@ def merged(first: Resolution, second: Resolution) -> Resolution:
     )
 
 
-def differences(frozen: Resolution, found: Resolution) -> list[Difference]:
-    """Return how the installed mteb's tasks differ from the frozen ones, by task.
+def differences(frozen: Resolution, found: Resolution) -> list[TaskDifference]:
+    """Return the differences of the installed mteb's tasks from the frozen ones, by task.
 
-    A task that only one of them has is a difference, too: `present`, or `left_out` where it was
-    left out for another reason or not at all.
+    A task that only one of them has gives a difference `present`. Another reason for leaving a task
+    out, or a reason that only one of them has, gives a difference `left_out`.
     """
     rows = []
     for name in sorted({*frozen.tasks, *found.tasks}):
         before, now = frozen.tasks.get(name), found.tasks.get(name)
         if before is None or now is None:
-            rows.append(Difference(name, "present", _yes(before), _yes(now)))
+            rows.append(TaskDifference(name, "present", _yes(before), _yes(now)))
             continue
         for what in COMPARED:
             old, new = getattr(before.description, what), getattr(now.description, what)
             if old != new:
-                rows.append(Difference(name, what, _shown(old, new), _shown(new, old)))
+                rows.append(TaskDifference(name, what, _shown(old, new), _shown(new, old)))
         if before.part_of != now.part_of:
-            rows.append(Difference(name, "part_of", before.part_of, now.part_of))
+            rows.append(TaskDifference(name, "part_of", before.part_of, now.part_of))
     reasons = [{x.task: x.reason for x in r.left_out} for r in (frozen, found)]
     for name in sorted({*reasons[0], *reasons[1]}):
         old, new = (r.get(name, "") for r in reasons)
         if old != new:
-            rows.append(Difference(name, "left_out", old, new))
+            rows.append(TaskDifference(name, "left_out", old, new))
     return rows
 
 
@@ -165,7 +161,7 @@ def resolution_to_json(resolution: Resolution) -> dict[str, Any]:
 
 
 def resolution_from_json(value: Mapping[str, Any]) -> Resolution | None:
-    """Return what `resolution_to_json` wrote; None for a form that is not this one's."""
+    """Return the resolution that `resolution_to_json` wrote; None for another format."""
     if value.get("format") != FORMAT:
         return None
     tasks = {}
@@ -199,7 +195,10 @@ def without(resolution: Resolution, tasks: Iterable[str]) -> Resolution:
 
 
 def _packed(subsets: Sequence[str]) -> list[str] | dict[str, list[str]]:
-    """FLORES has one subset per ordered pair of 204 languages: the languages say it all."""
+    """Return subsets in a shorter form where they are all ordered pairs of some languages.
+
+    FLORES has one subset per ordered pair of 204 languages.
+    """
     if len(subsets) < 1000 or any(s.count("-") != 1 for s in subsets):
         return list(subsets)
     packed = {"every_pair_of": list(dict.fromkeys(s.split("-")[0] for s in subsets))}
@@ -218,7 +217,7 @@ def _yes(task: FrozenTask | None) -> str:
 
 
 def _shown(value: Any, other: Any) -> str:
-    """Long lists by what only they have."""
+    """Return a text of a value; of a long list, its length and the entries that only it has."""
     if not isinstance(value, tuple):
         return str(value)
     if len(value) <= 5:

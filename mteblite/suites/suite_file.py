@@ -1,4 +1,4 @@
-"""A suite file: one YAML document that says which tasks, models and settings make a suite."""
+"""A suite file: one YAML document with the tasks, models and settings of a suite."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 
 from mteblite.suites.method_keys import (
     MethodKeys,
-    PerItem,
-    SetMetric,
+    PerItemKeys,
+    SetMetricKeys,
     Strict,
     ValidationKeys,
 )
@@ -22,13 +22,12 @@ from mteblite.suites.suite_model import SuiteModel
 SOURCES = ("official", "local", "run")
 HEADLINES = ("macro_mean", "mean")
 
-
 # The same safe loader, compiled where PyYAML was built with libyaml.
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class SuiteFileError(ValueError):
-    """A suite file that cannot be used; the message names file, key and what is allowed."""
+    """A suite file with an error; the message names file, key and allowed values."""
 
 
 class PoolCaps(Strict):
@@ -42,7 +41,7 @@ class PoolCaps(Strict):
 
 
 class SuiteTask(Strict):
-    """One task of the suite: a task mteb knows, or the user's own data."""
+    """One task of the suite: a task of mteb, or the user's own data."""
 
     task: str = Field(min_length=1, pattern=r"^[^|/\s][^|/]*$")
     hf_subsets: list[str] | None = Field(None, min_length=1)
@@ -63,14 +62,14 @@ class SuiteTask(Strict):
 
     @property
     def splits(self) -> tuple[str, ...] | None:
-        """The splits that the file names, or None for the task's own."""
+        """The splits that the file names; None = those of the task."""
         if self.split is None:
             return None
         return (self.split,) if isinstance(self.split, str) else tuple(self.split)
 
 
 class SuiteFile(MethodKeys):
-    """A whole suite file; the keys that choose methods are those of `MethodKeys`."""
+    """A whole suite file; `MethodKeys` holds the keys that choose methods."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
     description: str = ""
@@ -88,13 +87,13 @@ class SuiteFile(MethodKeys):
 
     @field_validator("tasks", mode="before")
     @classmethod
-    def _names_alone_will_do(cls, value: Any) -> Any:
+    def _accept_plain_names(cls, value: Any) -> Any:
         if isinstance(value, list):
             return [{"task": v} if isinstance(v, str) else v for v in value]
         return value
 
     @model_validator(mode="after")
-    def _something_to_measure(self) -> SuiteFile:
+    def _names_tasks_and_models_once(self) -> SuiteFile:
         if not self.benchmark and not self.tasks:
             raise ValueError("`tasks` or `benchmark` must name at least one task")
         for what, names in (
@@ -103,23 +102,19 @@ class SuiteFile(MethodKeys):
         ):
             twice = sorted({n for n in names if names.count(n) > 1})
             if twice:
-                raise ValueError(f"{what} {twice[0]!r} is listed twice; once is enough")
+                raise ValueError(f"{what} {twice[0]!r} is listed twice; list it once")
         return self
 
 
 def read_suite_file(path: Path, parents: Mapping[str, Path] | None = None) -> SuiteFile:
-    """Read and check a suite file.
+    """Read and check a suite file, which may extend the suites in `parents`.
 
-    A file that `extends` another takes every key from it that it does not give itself; `only`
-    then keeps some of the tasks, so that a part of a suite draws the pools of the whole.
-
-    Args:
-        path: the file.
-        parents: files of the suites that it may extend, by name.
+    A file with `extends` takes every key that it does not give from the other file. `only` then
+    keeps some of the tasks, so that a part of a suite draws the pools of the whole suite.
 
     Raises:
-        SuiteFileError: not YAML, an unknown key, a value out of range, a name that does not
-            fit; the message names the file, the key and what is allowed.
+        SuiteFileError: not YAML, an unknown key, or a value that is not allowed; the message names
+            the file, the key and the allowed values.
     """
     raw = _read_mapping(path)
     if raw.get("extends") is not None:
@@ -131,7 +126,7 @@ def read_suite_file(path: Path, parents: Mapping[str, Path] | None = None) -> Su
 
 
 def _extended(path: Path, raw: dict[str, Any], parents: Mapping[str, Path]) -> dict[str, Any]:
-    """The parent's keys under the child's own, without the tasks that `only` leaves out."""
+    """Return the parent's keys, replaced by the child's, without the tasks not in `only`."""
     parent = raw["extends"]
     if not isinstance(parent, str) or parent not in parents:
         raise SuiteFileError(
@@ -149,7 +144,7 @@ def _extended(path: Path, raw: dict[str, Any], parents: Mapping[str, Path]) -> d
         return merged
     names: list[Any] = [t.get("task") if isinstance(t, dict) else t for t in tasks]
     if not all(isinstance(name, str) for name in [*names, *only]):
-        return merged  # the check of the whole file says what is wrong
+        return merged  # the check of the whole file reports the error
     unknown = [n for n in only if n not in names]
     if unknown and "benchmark" not in merged:
         raise SuiteFileError(
@@ -175,15 +170,12 @@ def _read_mapping(path: Path) -> dict[str, Any]:
 
 
 def check_methods(file_name: str, file: SuiteFile, allowed: Mapping[str, Sequence[str]]) -> None:
-    """Check the method names of a suite file against what the later stages offer.
+    """Check the method names of a suite file; a value of null is not checked.
 
-    Args:
-        file_name: for messages.
-        file: the parsed suite file.
-        allowed: names by key, e.g. `per_item.selection`; null is left to the file's own check.
+    `allowed` has the names of each key, e.g. of `per_item.selection`.
 
     Raises:
-        SuiteFileError: a name that there is not; the message names file, key and what is allowed.
+        SuiteFileError: an unknown name; the message names file, key and allowed names.
     """
     for key, names in allowed.items():
         value: Any = file
@@ -197,15 +189,10 @@ def check_methods(file_name: str, file: SuiteFile, allowed: Mapping[str, Sequenc
 
 
 def check_own_types(file_name: str, file: SuiteFile, allowed: Sequence[str]) -> None:
-    """Check the types of a user's own data.
-
-    Args:
-        file_name: for messages.
-        file: the parsed suite file.
-        allowed: types that own data may have.
+    """Check that the user's own data have one of the allowed types.
 
     Raises:
-        SuiteFileError: another type; the message names file, key and what is allowed.
+        SuiteFileError: another type; the message names file, key and allowed types.
     """
     for number, task in enumerate(file.tasks):
         if task.type is not None and task.type not in allowed:
@@ -241,8 +228,8 @@ def _hint(given: object, allowed: Sequence[str]) -> str:
 def _fields_at(location: tuple[Any, ...]) -> list[str]:
     places: dict[str, type[BaseModel]] = {
         "pool": PoolCaps,
-        "per_item": PerItem,
-        "set_metric": SetMetric,
+        "per_item": PerItemKeys,
+        "set_metric": SetMetricKeys,
         "validation": ValidationKeys,
         "tasks": SuiteTask,
         "models": SuiteModel,

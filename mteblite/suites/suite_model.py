@@ -1,8 +1,8 @@
-"""A model of a suite: what it is called, where its weights are, its variant, family and role.
+"""A model of a suite: its name, the place of its weights, its variant, family and role.
 
-A name is a hub name, the name of a registered local folder, or `package:<name>`; the suffixes
+A name is a hub name, the name of a registered local folder, or `package:<name>`. The suffixes
 `+norm`, `@dim=<n>`, `+task-prompts`, `+category-prompts` and `+no-prompts` make variants of one
-checkpoint, each a model of its own that shares the checkpoint's stored vectors where they agree.
+checkpoint. Each variant is a separate model; variants share the stored vectors where these agree.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from mteblite.suites.method_keys import Strict
 
 PROMPT_STRATEGIES = ("task", "category", "none")
 PROVENANCES = ("self_reported", "partly_self_reported")
-"""Scores that a model's authors (in part) measured themselves; reports mark them with a dagger."""
+"""Models whose authors measured all or part of the scores; reports mark them with a dagger."""
 
-# "|" separates the dimensions of a Dagster partition key and "..." its ranges.
+# Not allowed: "|", which separates dimensions of a Dagster partition key, and "..", part of ranges.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@=/:-]*")
 _VARIANT = re.compile(
     r"(?P<base>.+?)(?P<suffixes>(?:\+norm|\+(?:task|category|no)-prompts|@dim=[0-9]+)*)"
@@ -31,21 +31,20 @@ class SuiteModel(Strict):
     """One model as a suite file or `mteblite models add` names it.
 
     Attributes:
-        name: the model's own name, suffixes included; unique within a suite.
-        family: models that share weights or training; left out together in validation.
-        role: `reference` or `candidate`.
+        name: with suffixes; unique within a suite.
+        family: models that share weights or training; validation holds them out together.
         path: folder of a local sentence-transformers checkpoint, else None.
-        revision: revision on the hub; None = the one mteb's registry or the hub gives.
+        revision: revision on the hub; None = the one of mteb's registry or of the hub.
         normalize: L2-normalise the vectors, like the suffix `+norm`.
         truncate_dim: keep the first dimensions and renormalise, like `@dim=`.
         prompts: prompts by mteb's keys (`query`, `document`, a task name, a task type ...);
-            None = those of mteb's registry or of the checkpoint's own configuration.
-        prompt_strategy: which prompts may be used: those of single tasks (`task`), those of task
-            types and of queries and documents (`category`), or none at all (`none`), like the
-            suffixes; None = whichever mteb finds first.
-        trust_remote_code: allow the checkpoint's own Python code to run.
-        private: known by name only: it takes part once a home gives it a `path`.
-        provenance: where its scores come from, in PROVENANCES; None = measured.
+            None = those of mteb's registry or of the checkpoint's configuration.
+        prompt_strategy: which prompts may be used, like the suffixes: those of single tasks
+            (`task`), those of task types and of queries and documents (`category`), or no prompts
+            (`none`). None = the prompt that mteb finds first.
+        trust_remote_code: allow the checkpoint's Python code to run.
+        private: the suite gives only the name; the model takes part in a home that gives a `path`.
+        provenance: origin of its scores, in PROVENANCES; None = measured.
     """
 
     name: str
@@ -63,10 +62,10 @@ class SuiteModel(Strict):
 
     @classmethod
     def named(cls, name: str, family: str | None = None, **options: Any) -> SuiteModel:
-        """Return a model; a candidate of a family of its own unless the options say otherwise.
+        """Return a model: by default a candidate whose family is its name.
 
         Raises:
-            ValueError: an option is not allowed; one sentence that says which.
+            ValueError: an option is not allowed; the message names it.
         """
         given = {"role": "candidate", **options, "name": name}
         try:
@@ -97,12 +96,12 @@ class SuiteModel(Strict):
 
     @property
     def has_weights(self) -> bool:
-        """Whether there is somewhere to take weights from."""
+        """Whether weights can be loaded: from a path, a package or the hub."""
         return self.path is not None or not self.private
 
     @property
     def base(self) -> str:
-        """The checkpoint's own name, without variant suffixes."""
+        """The checkpoint's name, without variant suffixes."""
         return _split(self.name)[0]
 
     @property
@@ -123,7 +122,7 @@ class SuiteModel(Strict):
 
     @property
     def norm(self) -> bool:
-        """Whether vectors are L2-normalised on reading; a cut always renormalises."""
+        """Whether vectors are L2-normalised on reading; truncated vectors always are."""
         return self.normalize or "+norm" in _split(self.name)[1] or self.dim is not None
 
     @property
@@ -133,14 +132,14 @@ class SuiteModel(Strict):
 
     @property
     def variant(self) -> str:
-        """The variant in one canonical spelling, "" for the checkpoint itself."""
+        """The variant in its canonical spelling; "" for the checkpoint itself."""
         if self.dim is not None:
             return f"@dim={self.dim}"
         return "+norm" if self.norm else ""
 
     @property
     def deviation(self) -> str:
-        """What makes it another model than the one published: variant, or prompt strategy."""
+        """Difference from the published model: variant, else prompt strategy, else ""."""
         return self.variant or self.strategy or ""
 
 
@@ -169,7 +168,10 @@ def check_model_name(name: str) -> None:
             "end of the name"
         )
     if base in ("", _PACKAGE):
-        raise ValueError(f"model name {name!r} names no checkpoint before {suffixes!r}")
+        raise ValueError(
+            f"model name {name!r} names no checkpoint before {suffixes!r}: write the checkpoint's "
+            "name first"
+        )
 
 
 def mteb_name(name: str) -> str:
@@ -202,8 +204,7 @@ def _check_strategy(name: str, given: str | None, packaged: bool) -> None:
         )
     if asked and packaged:
         raise ValueError(
-            f"model {name!r} is a packaged model, whose prompts are fixed: leave the prompt "
-            "strategy out"
+            f"model {name!r} is a packaged model with fixed prompts: leave the prompt strategy out"
         )
 
 

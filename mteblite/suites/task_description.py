@@ -1,4 +1,4 @@
-"""What a task of a suite is: its type, metric, splits, subsets, and where its data come from."""
+"""A task of a suite: its type, metric, splits, subsets, and the source of its data."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TaskDescription:
-    """What a task is, as mteb (or the user's file) defines it.
+    """A task as mteb (or the user's file) defines it.
 
     Attributes:
-        task: mteb's task name, or the user's own.
-        task_type: mteb's type; may be one that mteblite does not support.
+        task: mteb's task name, or the name in the user's file.
+        task_type: mteb's type, also one that mteblite does not support.
         main_metric: name of the main score, e.g. `ndcg_at_10`, `cosine_spearman`.
         splits: evaluation splits, in mteb's order; the task score is the mean over cells.
         hf_subsets: subsets, in mteb's order.
-        dataset_revision: revision of the data set that mteb pins ("" for a user's own files).
+        dataset_revision: revision of the data set that mteb pins; "" for a user's own files.
         source: `mteb`, `sample` or `path`.
         path: folder of a user's own data, else None.
         metrics: extra metrics that the suite file asks for.

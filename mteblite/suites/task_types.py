@@ -1,4 +1,4 @@
-"""Types of a suite's tasks, and which of them count as one.
+"""Types of a suite's tasks, and the aggregates whose parts count as one task.
 
 mteb counts an aggregate (CQADupstackRetrieval, the mean of twelve forums) as one task of a
 benchmark (`abstasks/aggregated_task.py`), so each of its parts has a twelfth of a task's weight.
@@ -14,7 +14,7 @@ import pandas as pd
 
 
 class TaskTypes(dict[str, str]):
-    """Type by task, as any mapping; `parts` names the aggregate of those that are part of one."""
+    """Type by task; `parts` has the aggregate of each task that is part of one."""
 
     def __init__(self, types: Mapping[str, str], parts: Mapping[str, str] | None = None) -> None:
         super().__init__(types)
@@ -29,7 +29,7 @@ def task_types(tasks: pd.DataFrame) -> TaskTypes:
 
 
 def shares(tasks: Sequence[str], types: Mapping[str, str]) -> np.ndarray:
-    """Return how much of a task each counts for (n_tasks,): 1, or 1/n for one of n parts."""
+    """Return the count of each task (n_tasks,): 1, or 1/n for one of n parts of an aggregate."""
     parts = types.parts if isinstance(types, TaskTypes) else {}
     counts = Counter(parts.get(task, task) for task in tasks)
     return np.array([1.0 / counts[parts.get(task, task)] for task in tasks])

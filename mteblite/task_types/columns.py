@@ -1,4 +1,4 @@
-"""Reading and cutting mteb data sets, with errors that say which cell and row is at fault."""
+"""Reading and cutting mteb data sets, with errors that name the cell and the row."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mteblite.pools import items
+from mteblite.pools.items import Cell
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
 
 
 @dataclass(frozen=True)
-class Cell:
+class TaskCell:
     """One (split, subset) of a task, as errors name it."""
 
     task: str
@@ -24,33 +24,35 @@ class Cell:
         return f"{self.task} (split {self.split!r}, subset {self.subset!r})"
 
 
-def holder_of(task: Any, subset: str) -> Any:
-    """Return what holds the splits of a subset, found as mteb's `AbsTask.evaluate` finds it."""
-    held = task.dataset
-    return held if subset not in held and subset == "default" else held[subset]
+def splits_of(task: Any, subset: str) -> Any:
+    """Return the data of a subset by split, found as mteb's `AbsTask.evaluate` finds it."""
+    data = task.dataset
+    return data if subset not in data and subset == "default" else data[subset]
 
 
-def cell_rows(task: Any, cell: Cell) -> Any:
+def cell_rows(task: Any, cell: TaskCell) -> Any:
     """Return the data of a cell.
 
     Raises:
-        ValueError: the data holds no such subset or split; says what it holds.
+        ValueError: the data holds no such subset or split; lists those it holds.
     """
     if cell.subset not in task.dataset and cell.subset != "default":
         raise ValueError(
             f"{cell}: the data has no such subset; it has {', '.join(map(str, task.dataset))}"
         )
-    held = holder_of(task, cell.subset)
-    if cell.split not in held:
-        raise ValueError(f"{cell}: the data has no such split; it has {', '.join(map(str, held))}")
-    return held[cell.split]
+    splits = splits_of(task, cell.subset)
+    if cell.split not in splits:
+        raise ValueError(
+            f"{cell}: the data has no such split; it has {', '.join(map(str, splits))}"
+        )
+    return splits[cell.split]
 
 
-def cut_rows(task: Any, pool: Pool, data: TaskData, rows: Mapping[items.Cell, list[int]]) -> None:
+def cut_rows(task: Any, pool: Pool, data: TaskData, rows: Mapping[Cell, list[int]]) -> None:
     """Keep the rows of the selected items."""
     for (split, subset), kept in rows.items():
-        holder = holder_of(task, subset)
-        holder[split] = holder[split].select(kept)
+        splits = splits_of(task, subset)
+        splits[split] = splits[split].select(kept)
 
 
 def values_of(column: Iterable[Any]) -> list[Any]:
@@ -58,7 +60,7 @@ def values_of(column: Iterable[Any]) -> list[Any]:
     return list(column[:] if isinstance(column, Sequence) else column)
 
 
-def numbers_of(cell: Cell, column: str, values: Iterable[Any]) -> list[float]:
+def numbers_of(cell: TaskCell, column: str, values: Iterable[Any]) -> list[float]:
     """Return the numbers of a column.
 
     Raises:
@@ -79,8 +81,8 @@ def numbers_of(cell: Cell, column: str, values: Iterable[Any]) -> list[float]:
     return found
 
 
-def texts_of(cell: Cell, column: str, values: Iterable[Any]) -> list[str]:
-    """Return a column's texts.
+def texts_of(cell: TaskCell, column: str, values: Iterable[Any]) -> list[str]:
+    """Return the texts of a column.
 
     Raises:
         ValueError: a value is no text; names cell, column and row.
@@ -95,11 +97,11 @@ def texts_of(cell: Cell, column: str, values: Iterable[Any]) -> list[str]:
     return texts
 
 
-def require_rows(cell: Cell, what: str, count: int) -> None:
-    """Refuse an empty cell.
+def require_rows(cell: TaskCell, what: str, count: int) -> None:
+    """Refuse a cell without rows.
 
     Raises:
-        ValueError: there is nothing.
+        ValueError: `count` is 0; names the cell and what it lacks.
     """
     if count == 0:
         raise ValueError(f"{cell}: not a single {what}; nothing can be scored")

@@ -1,4 +1,4 @@
-"""Draw the pool of a task, as its type does it."""
+"""Draw the pool of a task by the function of its type."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ from mteblite.task_types.registry import find_type, type_names
 def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
     """Return the candidate pool of a loaded task.
 
-    With every cap None the pool is the whole task, so that scoring it gives mteb's main score.
+    With every cap None the pool is the whole task, and its score is mteb's main score.
 
     Args:
-        data: the loaded task; which keys and columns each type needs is said at the head of
-            `task_types/<type>/pool.py`.
+        data: the loaded task; `task_types/<type>/pool.py` lists the keys and columns of its cells.
         settings: caps and seed.
 
     Raises:
-        ValueError: the type has no pool, the task holds no data, or its data are unusable (a
-            missing text, a single label ...), or its type lacks a metric asked for; names task,
-            row and column.
+        ValueError: the type is not supported or lacks a metric, or the task holds no data or
+            unusable data (a missing text, a single label ...); names task, row and column.
     """
     about = data.description
     if about.task_type not in type_names():

@@ -1,4 +1,4 @@
-"""Labels of a data set as numbers: a release must not give the labels away."""
+"""Labels of a data set as numbers: a release must not publish the labels."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ LEVEL_SEPARATOR = " > "
 
 
 def label_numbers(strata: Sequence[str]) -> dict[str, str]:
-    """Return a neutral name per stratum: its labels' numbers, which sort as the labels do.
+    """Return a name per stratum that consists of its labels' numbers, which sort as the labels do.
 
-    The order is kept because clusters and labels are counted in it, and sums of floats depend on
-    the order of their terms.
+    Clusters and labels are counted in this order, and sums of floats depend on the order of their
+    terms.
     """
     paths = {stratum: str(stratum).split(LEVEL_SEPARATOR) for stratum in set(strata)}
     names = sorted({label for path in paths.values() for label in path})
@@ -30,14 +30,14 @@ def label_numbers(strata: Sequence[str]) -> dict[str, str]:
 
 
 def renamed_strata(items: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
-    """Return the items with the names of `label_numbers` for strata."""
+    """Return the items with their strata renamed as in `label_numbers`."""
     return items.assign(stratum=items["stratum"].map(names))
 
 
 def renamed_labels(pool: Pool, names: Mapping[str, str]) -> dict[str, pd.DataFrame]:
-    """Return a pool's frames with the names of `label_numbers`.
+    """Return a pool's frames with labels renamed as in `label_numbers`.
 
-    A frame `documents` may carry the labels a second time, as JSON.
+    Only a frame `documents` holds labels, as JSON lists.
     """
     frames = dict(pool.frames)
     if "documents" in frames and "labels" in frames["documents"].columns:

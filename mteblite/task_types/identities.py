@@ -1,8 +1,7 @@
 """Finding a pool's items and texts again in a task's data, by content and never by position.
 
-Item ids are hashes of what an item is (or ids of the data set), so data in another order, or
-downloaded elsewhere, hold the same items. What each type's identity is made of is what its
-`draw_pool` takes; `tests/library/task_types/test_identities.py` holds the two together.
+Item ids are hashes of an item's content (or ids of the data set). Data in another order, or of
+another download, therefore hold the same items.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from mteblite.task_types.registry import find_type
 
 
 def item_rows(data: TaskData) -> dict[str, tuple[Cell, int]]:
-    """Return where each item of a loaded task is: item_id -> ((split, hf_subset), row).
+    """Return the place of each item of a loaded task: item_id -> ((split, hf_subset), row).
 
-    Rows count in the frame that holds the type's items: `test`, `pairs`, `documents` or
-    `queries`; an item of several sub-queries is where its first one is.
+    The row is that of the frame that holds the type's items: `test`, `pairs`, `documents` or
+    `queries`. An item of several sub-queries has the place of the first one.
     """
     identify = find_type(data.description.task_type).identify
     found: dict[str, tuple[Cell, int]] = {}
@@ -45,8 +44,8 @@ def texts_of(data: TaskData, pool: Pool) -> Iterator[str]:
 
     Args:
         data: the loaded task.
-        pool: a pool of the task. Of a search task only its queries and documents are read, since
-            a corpus may hold millions; its texts may be unknown (`text_hashes`).
+        pool: a pool of the task, whose texts may be unknown (`text_hashes`). Of a search task only
+            the pool's queries and documents are read, because a corpus may hold millions.
     """
     texts = find_type(data.description.task_type).texts
     for cell, frames in data.cells.items():

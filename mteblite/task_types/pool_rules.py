@@ -7,7 +7,7 @@ from typing import Any
 
 
 def pool_rules(caps: Mapping[str, Any], max_tokens: int | None) -> str:
-    """Return the rules by which pools are drawn."""
+    """Return the rules as sentences, given the caps by name and the token cap of the suite."""
 
     def up_to(name: str, what: str) -> str:
         return f"all {what}" if caps[name] is None else f"up to {caps[name]} {what}"

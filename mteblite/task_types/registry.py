@@ -1,4 +1,4 @@
-"""All task types, and finding one by its name. A new type is one folder and one entry here."""
+"""All task types, and the look-up by name. A new type is one folder and one entry here."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def find_type(name: str) -> TaskType:
     """Return a type by its name.
 
     Raises:
-        ValueError: there is no such type; lists those there are.
+        ValueError: there is no such type; lists the supported ones.
     """
-    for known in TASK_TYPES:
-        if known.name == name:
-            return known
+    for task_type in TASK_TYPES:
+        if task_type.name == name:
+            return task_type
     raise ValueError(
         f"task type {name!r} is not supported; supported types: {', '.join(type_names())}"
     )
@@ -53,12 +53,7 @@ TYPE_FACTS = ("lowest_score", "lowest_outcome", "mean_is_score")
 
 
 def type_facts(name: str, main_metric: str) -> dict[str, float | bool | None]:
-    """Return TYPE_FACTS of a task; None for types that are not supported.
-
-    Args:
-        name: the task's type.
-        main_metric: its main metric.
-    """
+    """Return TYPE_FACTS of a task of the type `name`; None for types that are not supported."""
     if name not in type_names():
         return dict.fromkeys(TYPE_FACTS)
     found = find_type(name)
@@ -72,6 +67,6 @@ def type_facts(name: str, main_metric: str) -> dict[str, float | bool | None]:
 def task_kind(name: str) -> str:
     """Return `set_metric` or `per_item`; the latter for types that are not supported.
 
-    Such a task may stand in a suite, where a check shows it; nothing of it can run.
+    A suite may list a task of such a type. A check reports it, and no stage runs it.
     """
     return find_type(name).kind if name in type_names() else "per_item"

@@ -22,8 +22,8 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
             `manhattan`.
 
     Raises:
-        ValueError: the vectors do not fit the pool's texts, or are not finite, or the type lacks
-            a metric asked for.
+        ValueError: the vectors are not one per text or not finite, or the type lacks a metric of
+            the pool.
     """
     if vectors.ndim != 2 or len(vectors) != len(pool.texts):
         raise ValueError(
@@ -65,8 +65,8 @@ def surrogate_statistic(
 ) -> float:
     """Return the surrogate of a set metric on a few items; arguments as in `set_statistic`.
 
-    Average precision, Spearman and V-measure of 20 items are nearly noise. A surrogate measures
-    the same quality with less variance; calibration maps it to the official statistic.
+    Average precision, Spearman and V-measure of 20 items have a high variance. A surrogate measures
+    the same quality with less variance, and calibration maps it to the official statistic.
 
     Returns:
         The mean over cells; NaN where a cell has one class, constant values, or a label per
@@ -76,14 +76,14 @@ def surrogate_statistic(
 
 
 def check_selection(task_type: str, items: pd.DataFrame) -> None:
-    """Refuse a selection on which a set metric says nothing about any model.
+    """Refuse a selection on which a set metric does not depend on the model.
 
     Args:
-        task_type: any type.
-        items: (k rows) of the selected items.
+        task_type: any type; only those with a set metric refuse selections.
+        items: the k rows of the selected items in `pool.items`.
 
     Raises:
-        ValueError: says what is wrong with the selection.
+        ValueError: names what is wrong with the selection.
     """
     set_metric = find_type(task_type).set_metric
     if set_metric is not None:

@@ -15,7 +15,7 @@ from mteblite.pools.items import Cell
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
 from mteblite.suites.pool_settings import PoolSettings
-from mteblite.task_types import columns
+from mteblite.task_types.columns import TaskCell
 
 Frames = Mapping[str, Any]
 """Frames of one cell of `TaskData`."""
@@ -27,7 +27,9 @@ TextKind = tuple[float, float]
 """Number of texts of one kind, and their mean length in characters."""
 
 SetStatistic = Callable[[np.ndarray, pd.DataFrame, np.ndarray], float]
-"""(observations (k, d), rows of the items, weights (k,)) -> the statistic, NaN = undefined."""
+"""From observations (k, d), the k rows of `pool.items` and positive weights (k,) to the statistic.
+
+It is a mean over the cells of the items; NaN = undefined in one of them."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +37,14 @@ class SetMetric:
     """A main score that is a statistic of a set of items, not a mean of item outcomes.
 
     Attributes:
-        observe: (pool, vectors) -> (n_items, d) observations, what the statistics are made of.
+        observe: (pool, vectors) -> (n_items, d) observations, from which statistics are computed.
         statistic: the official one on a few items.
         surrogate: one of less variance, which calibration maps to the official one.
-        strata: what a selection is shared out over within a cell. `gold`: bins of the gold score,
-            and the whole cell for anchors; `labels`: every label; `few_labels`: as many labels as
-            get several items each.
-        check_selection: refuses the items of a selection on which the statistic says nothing.
+        strata: the strata of a selection within a cell. `gold`: bins of the gold score, and the
+            whole cell for anchors; `labels`: every label; `few_labels`: as many labels as get
+            several items each.
+        check_selection: refuses the items of a selection on which the statistic does not depend
+            on the model.
     """
 
     observe: Callable[[Pool, np.ndarray], np.ndarray]
@@ -59,7 +62,7 @@ class OwnData:
         main_metric: main score of mteb's own tasks of the type.
         mteb_class: name of the class in `mteb.abstasks`.
         files: (task, folder, splits) -> every file that is read, in a fixed order.
-        fill: from a task object with `own_folder` to what mteb has in `dataset`.
+        fill: from a task object with `own_folder` to the value of its `dataset`.
         category: mteb's category of the task.
     """
 
@@ -78,25 +81,28 @@ class TaskType:
         name: mteb's name.
         outcome: what the outcome of one item is, in words.
         metrics: names of its metrics; `<k>` stands for a cut from 1 on.
-        texts_per_item: mean number of texts that one item brings; the published selections are
+        texts_per_item: mean number of texts that one item needs; the published selections are
             within 2 % of it (dataset card of MTEB-lite: 33,263 texts at K = 20, 64,455 at
             K = 100).
         draw_pool: from the loaded task to its pool.
-        score_pool: (pool, vectors (n_texts, dim), similarity=) -> outcomes and pool score.
-        identify: (frames of a cell, main metric) -> rows of its items, and what identifies each.
+        score_pool: (pool, vectors (n_texts, dim), similarity=the model's own) -> outcomes and
+            pool score.
+        identify: (frames of a cell, main metric) -> the rows of its items, and the identity of
+            each, from which `item_ids` makes its id.
         texts: (frames of a cell, pool, cell) -> the texts that the pool may need.
         read_cell: from a loaded mteb task to the frames of a cell, given the protocol.
         protocol: settings of a loaded mteb task that its score depends on.
-        cut: keep of a loaded mteb task only the items of a pool; gets the task, the pool, the data
+        cut: keep only the items of a pool in a loaded mteb task; gets the task, the pool, the data
             as read, and the rows of the items by cell.
         text_kinds: from mteb's statistics by cell to the texts of a pool.
         set_metric: for types whose score is a statistic of a set, else None.
         own_data: for types that a user's own files may have, else None.
         lowest_score: the lowest possible main score, -1 for correlations.
         mean_is_score: whether the pool score under a main metric is the weighted mean outcome.
-        has_metric: says whether a name is a metric, where `metrics` does not list all names.
-        check_together: (task, metrics, the main one first) -> refuses those that do not fit.
-        strata_are_labels: strata are labels of the data set, which a release does not give away.
+        has_metric: whether a name is a metric, where `metrics` does not list all names.
+        check_together: (task, metrics, the main one first) -> refuses metrics that do not combine.
+        strata_are_labels: whether strata are labels of the data set, which a release must not
+            publish.
     """
 
     name: str
@@ -107,7 +113,7 @@ class TaskType:
     score_pool: Callable[..., PoolScore]
     identify: Callable[[Frames, str], tuple[list[int], list[str]]]
     texts: Callable[[Frames, Pool, Cell], Iterator[str]]
-    read_cell: Callable[[Any, columns.Cell, dict[str, Any]], dict[str, Any]]
+    read_cell: Callable[[Any, TaskCell, dict[str, Any]], dict[str, Any]]
     protocol: Callable[[Any], dict[str, Any]]
     cut: Callable[[Any, Pool, TaskData, Mapping[Cell, list[int]]], None]
     text_kinds: Callable[[Mapping[Cell, Statistics], PoolSettings], list[TextKind]]
@@ -133,7 +139,7 @@ class TaskType:
         """Check that the type has these metrics, the main one first.
 
         Raises:
-            ValueError: one is unknown, or does not go with the main one; names the task.
+            ValueError: one is unknown, or does not combine with the main one; names the task.
         """
         for name in names:
             known = name in self.metrics if self.has_metric is None else self.has_metric(name)

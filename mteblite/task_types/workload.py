@@ -1,9 +1,9 @@
-"""How many texts and tokens a pool will hold, before any data is there.
+"""How many texts and tokens a pool will hold, estimated without data.
 
 mteb ships descriptive statistics of its tasks (`descriptive_stats/<type>/<task>.json`): numbers of
-rows and mean lengths in characters per split and subset. From these and the caps of a pool its
-texts follow, to within a factor of two: candidate lists of queries overlap (the numbers of
-retrieval tasks are upper bounds), and some classification tasks draw more train rows.
+rows and mean lengths in characters per split and subset. With the caps of a pool these give the
+number of its texts to within a factor of two. For retrieval tasks it is an upper bound, because
+candidate lists overlap. Some classification tasks draw more train rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mteblite.task_types.registry import find_type, type_names
 from mteblite.task_types.task_type import Statistics
 
 CHARACTERS_PER_TOKEN = 4.0
-"""Of English in WordPiece and of Arabic in XLM-R's vocabulary alike, within a fifth."""
+"""For English in WordPiece and for Arabic in XLM-R's vocabulary, to within a fifth."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ def estimate_workload(
     settings: PoolSettings,
     max_tokens: int | None,
 ) -> Workload | None:
-    """Return what a task's pool will hold, or None where nothing is known of it.
+    """Return what a task's pool will hold, or None where there are no statistics of it.
 
     Args:
         description: the task.
-        statistics: mteb's descriptive statistics of it, by split.
+        statistics: mteb's descriptive statistics of the task, by split.
         settings: caps of its pool.
-        max_tokens: the suite's token cap; without one, texts count whole.
+        max_tokens: the suite's token cap; without one, texts are not cut.
     """
     cells = {
         (split, subset): known

@@ -1,1 +1,1 @@
-"""Tasks as data: mteb's own loading, the user's files, downloads, and what mteb draws at random."""
+"""Tasks as data: mteb's loading, the user's own files, downloads and mteb's random draws."""

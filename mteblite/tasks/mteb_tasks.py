@@ -1,8 +1,8 @@
-"""Where tasks come from: mteb's own classes, the sample tasks and a user's files, in one face.
+"""One interface to mteb's tasks, the sample tasks and a user's own data.
 
 A task is described (cheap, no download), made (an mteb task object restricted to its splits and
-subsets, for mteb's own full run) or loaded (plain frames, for pools). Whatever the origin, the
-same mteb object stands behind all three, so that a pool and mteb's own evaluation see one data.
+subsets, for mteb's full runs) or loaded (plain frames, for pools). All three use the same mteb task
+object, so that a pool and mteb's evaluation have the same data.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class MtebTasks:
     """Describes, makes and loads tasks.
 
     Attributes:
-        attempts: how often a download is tried before giving up; a lost connection counts twice.
+        attempts: most attempts at a download; a lost connection counts twice.
         wait_seconds: pause before the second attempt; doubles from attempt to attempt.
-            huggingface_hub's own retries come on top (some 25 s per attempt with the hub down).
+            huggingface_hub's own retries add about 25 s per attempt while the hub is down.
     """
 
     attempts: int = 6
@@ -40,52 +40,48 @@ class MtebTasks:
         task: str,
         splits: Sequence[str] | None = None,
         hf_subsets: Sequence[str] | None = None,
-        benchmark: str | None = None,
         *,
         path: Path | None = None,
         task_type: str | None = None,
         metrics: Sequence[str] = (),
     ) -> TaskDescription:
-        """Return what a task is, without downloading anything.
+        """Return a task's description, without a download.
 
-        Splits and subsets that are not given are those of the benchmark's task instance where a
-        benchmark is named, else those of mteb's metadata. Both come back in mteb's order, which
-        mteb's clustering depends on. A type that mteblite does not support is described too.
+        Splits and subsets are in mteb's order, because mteb's clustering depends on it. A type that
+        mteblite does not support is described too.
 
         Args:
             task: mteb's task name, a sample task's, or the user's own.
-            splits: evaluation splits.
-            hf_subsets: subsets.
-            benchmark: mteb benchmark that the task is taken from.
+            splits: evaluation splits; None = those of mteb's metadata.
+            hf_subsets: subsets; None = those of mteb's metadata.
             path: folder of the user's own data; see `own_tasks` for its files.
             task_type: type of the user's own data; required with `path`.
-            metrics: extra metrics asked for.
+            metrics: extra metrics.
 
         Raises:
-            ValueError: no such task, benchmark, split or subset; the message lists what there is.
+            ValueError: no such task, split or subset; the message lists the known ones.
         """
         from mteblite.tasks import own_tasks, task_lookup
 
         if path is not None:
             task_lookup.require_free_name(task)
             return own_tasks.describe_own(task, task_type, Path(path), splits, hf_subsets, metrics)
-        found = task_lookup.find_task(task, benchmark)
+        found = task_lookup.fresh_task(task)
         described = task_lookup.description_of(found, source=task_lookup.source_of(task))
         if metrics and described.task_type in type_names():
             find_type(described.task_type).check_metrics(task, metrics)
+        known, choose = found.metadata, task_lookup.choose
         return replace(
             described,
-            splits=task_lookup.choose(
-                task, "split", splits, found.metadata.eval_splits, described.splits
-            ),
-            hf_subsets=task_lookup.choose(
-                task, "subset", hf_subsets, found.metadata.hf_subsets, described.hf_subsets
-            ),
+            splits=choose(task, "split", splits, known.eval_splits, described.splits),
+            hf_subsets=choose(task, "subset", hf_subsets, known.hf_subsets, described.hf_subsets),
             metrics=tuple(metrics),
         )
 
     def benchmark(self, name: str) -> Resolution:
         """Return a benchmark's tasks that can be reduced, and the others with the reason.
+
+        A task that occurs twice, with different splits or subsets, is one task with the union.
 
         Raises:
             ValueError: no such benchmark; the message names close matches.
@@ -96,11 +92,8 @@ class MtebTasks:
         parts, version = task_lookup.benchmark_parts(name), self.mteb_version()
         tasks, left_out = {}, []
         for task in members:
-            described, reason = (
-                task_lookup.description_of(task, source="mteb"),
-                task_lookup.why_left_out(task),
-            )
-            if reason:
+            described = task_lookup.description_of(task, source="mteb")
+            if reason := task_lookup.why_left_out(task):
                 left_out.append(LeftOut(described.task, described.task_type, reason))
             else:
                 part_of = parts.get(described.task, "")
@@ -111,7 +104,7 @@ class MtebTasks:
         """Return a fresh mteb task object with the description's splits and subsets, not loaded.
 
         Raises:
-            ValueError: the task's data revision is no longer the one described.
+            ValueError: the task's data revision differs from the description's.
         """
         from mteblite.tasks import own_tasks, task_lookup
 
@@ -123,34 +116,31 @@ class MtebTasks:
         if description.dataset_revision not in ("", revision):
             raise ValueError(
                 f"{description.task}: described with data revision "
-                f"{description.dataset_revision!r}, but its data is now at {revision!r}; scores "
-                "of the two do not compare: run again; if that does not help, accept the new "
+                f"{description.dataset_revision!r}, but the data are now at {revision!r}; scores "
+                "of two revisions do not compare: run again; if the error stays, accept the new "
                 "revision with `mteblite tasks --suite NAME --refresh`"
             )
-        return made.filter_eval_splits(list(description.splits)).filter_languages(
-            None, hf_subsets=list(description.hf_subsets)
-        )
+        return task_lookup.restricted(made, description.splits, description.hf_subsets)
 
     def load(self, description: TaskDescription) -> TaskData:
-        """Load a task through mteb's own `load_data()` and return it as plain frames.
+        """Load a task by mteb's `load_data()` and return it as plain frames.
 
         Raises:
             ValueError: type, modality or protocol of the task is not supported, or its data are
                 malformed; names the task.
-            TaskDownloadError: the data could not be had (a ConnectionError); names task, data set
-                and the last error.
+            TaskDownloadError: the data could not be downloaded (a ConnectionError); names task,
+                data set and the last error.
         """
-        loaded = self.loaded_task(description)
         from mteblite.tasks.task_cells import task_data
 
-        return task_data(loaded, description)
+        return task_data(self.loaded_task(description), description)
 
     def loaded_task(self, description: TaskDescription) -> AbsTask:
-        """Return a fresh mteb task object with its data loaded, downloads tried again on faults.
+        """Return a fresh mteb task object with its data loaded; failed downloads are tried again.
 
         Raises:
             ValueError: type or modality of the task is not supported.
-            TaskDownloadError: the data could not be had.
+            TaskDownloadError: the data could not be downloaded.
         """
         from mteblite.tasks.task_downloads import load_with_retries
 
@@ -165,7 +155,7 @@ class MtebTasks:
                 f"{description.task} ({description.task_type}): has modalities {modalities}; only "
                 "text tasks are supported. Leave the task out of the suite"
             )
-        if description.source != "mteb":  # files of this machine: nothing to try again
+        if description.source != "mteb":  # local files need no second attempt
             local = self.task(description)
             local.load_data()
             return local
@@ -174,5 +164,5 @@ class MtebTasks:
         )
 
     def mteb_version(self) -> str:
-        """Return the installed mteb's version, without importing it."""
+        """Return the version of the installed mteb, without an import."""
         return importlib.metadata.version("mteb")

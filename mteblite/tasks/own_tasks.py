@@ -1,8 +1,7 @@
-"""A user's own data as an mteb task object, so that everything downstream is the same path.
+"""A user's own data as an mteb task object, so that later code treats it as any other task.
 
-What files a type has is said in README.md and by the type's `own_data`; their formats in
-`task_types/own_files.py`. The split is `test` unless the suite file says
-otherwise; there is one subset, `default`.
+README.md and a type's `own_data` list the files of the type, `task_types/own_files.py` their
+formats. The split is `test` unless the suite file names others. The only subset is `default`.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def describe_own(
     """Return the description of a user's own task; its revision is a hash of its files.
 
     Raises:
-        ValueError: type, folder, a file, a subset or a metric is not one that can be used.
+        ValueError: type, folder, a file, a split, a subset or a metric cannot be used.
     """
     own = _own_data(task, task_type)
     find_type(str(task_type)).check_metrics(task, [own.main_metric, *metrics])
@@ -76,7 +75,7 @@ def own_task(description: TaskDescription) -> AbsTask:
         type=kind,
         category=own.category,
         eval_splits=list(description.splits),
-        # "undetermined": nothing is known of the language, and no score depends on it.
+        # "Undetermined": the language is unknown, and no score depends on it.
         eval_langs=["und-Zyyy"],
         main_score=description.main_metric,
         dataset={"path": f"own/{task}", "revision": revision},
@@ -88,7 +87,7 @@ def own_task(description: TaskDescription) -> AbsTask:
 
 
 def _load_data(self: Any, num_proc: int | None = None, **_: Any) -> None:
-    """Fill an own task's `dataset` from its files; takes the place of mteb's download."""
+    """Fill an own task's `dataset` from its files, instead of mteb's download."""
     if not self.data_loaded:
         self.dataset = _own_data(self.metadata.name, self.metadata.type).fill(self)
         self.data_loaded = True

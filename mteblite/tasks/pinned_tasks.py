@@ -1,4 +1,4 @@
-"""Tasks at the data revision that a release was made from, whatever the installed mteb pins now."""
+"""Tasks at the data revision of a release, which the installed mteb need not pin."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PinnedTasks(MtebTasks):
-    """Makes tasks of mteb at the revision described, which need not be the one mteb pins."""
+    """Makes tasks of mteb at the description's revision, which mteb need not pin."""
 
     def task(self, description: TaskDescription) -> AbsTask:
         """Return a fresh mteb task object at the description's revision, not loaded."""
@@ -28,22 +28,20 @@ class PinnedTasks(MtebTasks):
         if description.dataset_revision not in ("", task_lookup.revision_of(made)):
             pinned = {**made.metadata.dataset, "revision": description.dataset_revision}
             metadata = made.metadata.model_copy(update={"dataset": pinned})
-            # On the class: an object's own metadata is dropped when mteb unloads its data.
+            # The class gets the metadata, because mteb drops an object's when it unloads its data.
             base = type(made)
             made.__class__ = type(base.__name__, (base,), {"metadata": metadata})
-        return made.filter_eval_splits(list(description.splits)).filter_languages(
-            None, hf_subsets=list(description.hf_subsets)
-        )
+        return task_lookup.restricted(made, description.splits, description.hf_subsets)
 
 
 def located(description: TaskDescription, data: Mapping[str, Path]) -> TaskDescription:
-    """Return the description with where its data are on this machine.
+    """Return the description of a released task's data on this machine.
 
-    Of a user's own data and of sample tasks the revision becomes that of the files here: whether
-    they still hold the released items is for `rebuild_pool` to see, text by text.
+    The user's own data and sample tasks get the revision of the files on this machine.
+    `rebuild_pool` checks, text by text, that these files hold the released items.
 
     Args:
-        description: as released.
+        description: the released description.
         data: folders of the user's own data, by task.
 
     Raises:
@@ -58,8 +56,8 @@ def located(description: TaskDescription, data: Mapping[str, Path]) -> TaskDescr
         return description
     if description.task not in data:
         raise ValueError(
-            f"{description.task} is somebody's own data, which a release does not hold: say where "
-            f"its files are with `--data {description.task}=FOLDER`"
+            f"{description.task} is a user's own data, which a release does not hold: give the "
+            f"folder of its files with `--data {description.task}=FOLDER`"
         )
     return own_tasks.describe_own(
         description.task,
@@ -75,7 +73,7 @@ def check_data_names(descriptions: list[TaskDescription], data: Mapping[str, Pat
     """Refuse folders for tasks that are not own data of the release.
 
     Raises:
-        ValueError: no such task, or one whose data mteb loads.
+        ValueError: the release has no such task, or mteb loads the task's data.
     """
     own = sorted(d.task for d in descriptions if d.source == "path")
     for name in sorted(set(data) - set(own)):

@@ -1,4 +1,4 @@
-"""Asking mteb what the tasks of a suite file are."""
+"""Descriptions, from mteb, of the tasks of a suite file."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from mteblite.tasks.mteb_tasks import MtebTasks
 def resolve_tasks(
     file: SuiteFile, origin: str, tasks: MtebTasks, known: Resolution, *, tolerant: bool = False
 ) -> Resolution:
-    """Return all tasks of a suite; only those that are not known yet are asked for.
+    """Return all tasks of a suite; mteb describes only those that are not known yet.
 
     Args:
         file: the suite's file, own data by absolute paths.
         origin: the file's name, for messages.
         tasks: the source of tasks.
-        known: what was frozen and still applies.
-        tolerant: leave out what mteb does not know (any more) instead of refusing it.
+        known: frozen tasks that still apply.
+        tolerant: leave out unknown tasks and benchmarks instead of refusing them.
 
     Raises:
-        ValueError: a task, subset, split or benchmark that there is not; names file and key.
+        ValueError: a task, subset, split or benchmark does not exist; names file and key.
     """
     benchmark = known
     if file.benchmark is not None and known.benchmark != file.benchmark:

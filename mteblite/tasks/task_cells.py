@@ -1,9 +1,9 @@
-"""From a loaded mteb task to plain frames: what mteb would encode and score, cell by cell.
+"""Plain frames of a loaded mteb task: the texts that mteb encodes and scores, cell by cell.
 
-A cell is one (split, hf_subset). Every reader here follows the `_evaluate_subset` of its abstract
-task in `mteb/abstasks` up to the point where mteb encodes, and leaves the rest to the pool. What
-mteb draws at random (train rows of classification, samples and bootstraps of clustering) is drawn
-here by mteb's code or its random generator, in mteb's order, so that scores agree.
+A cell is one (split, hf_subset). Every reader follows the `_evaluate_subset` of its abstract task
+in `mteb/abstasks` up to the point where mteb encodes. mteb's random draws (train rows of
+classification, samples and bootstraps of clustering) are made by mteb's code or its random
+generator, in mteb's order, so that scores agree.
 
 Keys and columns per type: `task_types/<type>/data.py`.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from mteblite.pools.task_data import TaskData
 from mteblite.suites.task_description import TaskDescription
-from mteblite.task_types.columns import Cell
+from mteblite.task_types.columns import TaskCell
 from mteblite.task_types.registry import find_type
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ def task_data(task: AbsTask, description: TaskDescription) -> TaskData:
     """Return a loaded task's data as frames.
 
     Args:
-        task: fresh and loaded; clustering depends on its random generator being untouched.
-        description: which cells, in mteb's order of evaluation: splits, and subsets within them.
+        task: fresh and loaded; clustering needs its random generator in the first state.
+        description: names the cells, in mteb's order of evaluation: splits, then subsets.
 
     Raises:
         ValueError: the task's protocol differs from its type's, or its data are malformed.
@@ -35,7 +35,9 @@ def task_data(task: AbsTask, description: TaskDescription) -> TaskData:
     _require_usual_protocol(task, description)
     protocol = task_type.protocol(task)
     cells = {
-        (split, subset): task_type.read_cell(task, Cell(description.task, split, subset), protocol)
+        (split, subset): task_type.read_cell(
+            task, TaskCell(description.task, split, subset), protocol
+        )
         for split in description.splits
         for subset in description.hf_subsets
     }
@@ -43,7 +45,7 @@ def task_data(task: AbsTask, description: TaskDescription) -> TaskData:
 
 
 def _require_usual_protocol(task: AbsTask, description: TaskDescription) -> None:
-    """A task class that scores with code of its own would get another score here."""
+    """Refuse a task class that scores with its own code; its score here would differ."""
     own = [
         cls.__name__
         for cls in type(task).__mro__
@@ -52,6 +54,6 @@ def _require_usual_protocol(task: AbsTask, description: TaskDescription) -> None
     ]
     if own:
         raise ValueError(
-            f"{description.task} ({description.task_type}): {own[0]} scores with code of its own "
+            f"{description.task} ({description.task_type}): {own[0]} scores with its own code "
             "instead of its type's; such tasks are not supported. Leave the task out of the suite"
         )

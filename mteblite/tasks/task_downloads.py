@@ -1,8 +1,8 @@
-"""Loading a task's data over a network that fails now and then.
+"""Loading a task's data with several attempts at a download.
 
-huggingface_hub tries each request again by itself; what remains are refusals that outlast it and
-downloads cut short. Every attempt starts from a fresh task object, because a task that failed
-halfway keeps half of its data and a random generator that has moved on.
+huggingface_hub tries each request again. Two faults remain: refusals that last longer, and
+downloads that are cut short. Every attempt starts from a fresh task object, because a failed task
+keeps some of its data and a used random generator.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import logging
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,7 @@ logger = logging.getLogger(__name__)
 FULL_DISK = {errno.ENOSPC, errno.EDQUOT}
 
 HTTP_CLIENTS = {"httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3"}
-"""Whose errors mean the network; which of them huggingface_hub uses depends on its version."""
+"""Their errors are network errors; huggingface_hub's version determines which one it uses."""
 
 
 class TaskDownloadError(ConnectionError):
@@ -33,24 +32,19 @@ class TaskDownloadError(ConnectionError):
 
 
 def load_with_retries(
-    fresh: Callable[[], AbsTask],
-    *,
-    attempts: int,
-    wait_seconds: float,
-    sleep: Callable[[float], None] = time.sleep,
+    fresh: Callable[[], AbsTask], *, attempts: int, wait_seconds: float
 ) -> AbsTask:
-    """Return a task made by `fresh`, its data loaded.
+    """Return a task made by `fresh`, with its data loaded.
 
     Args:
         fresh: makes a new, unloaded task object.
-        attempts: how many to make; one that lost its connection counts as two.
+        attempts: most attempts; one that lost its connection counts as two.
         wait_seconds: pause before the second attempt; doubles each time.
-        sleep: replaced in tests.
 
     Raises:
-        TaskDownloadError: every attempt failed, or the hub has no such data set for us.
-        ValueError: the data arrived, and mteb's code cannot make a task of them.
-        OSError: the disk is full: trying again would not help.
+        TaskDownloadError: every attempt failed, or the hub refuses access to the data set.
+        ValueError: mteb's code cannot make a task of the downloaded data.
+        OSError: the disk is full.
     """
     from tenacity import Retrying, retry_if_exception, wait_exponential
 
@@ -63,7 +57,6 @@ def load_with_retries(
         wait=wait_exponential(multiplier=wait_seconds, max=3600),
         after=lambda state: budget.spend(_error_of(state)),
         before_sleep=lambda state: _prepare_next(dataset, _error_of(state)),
-        sleep=sleep,
         reraise=True,
     )
     try:
@@ -81,9 +74,9 @@ def load_with_retries(
 
 @dataclass
 class _Budget:
-    """Attempts that are left: one that lost its connection counts as two.
+    """Attempts that are left; one that lost its connection counts as two.
 
-    huggingface_hub has tried a lost connection five times, but an answer like 503 once.
+    huggingface_hub tries a lost connection five times, but an answer like 503 once.
     """
 
     left: int
@@ -103,12 +96,12 @@ def _prepare_next(dataset: str, error: BaseException) -> None:
 
 def _error_of(state: RetryCallState) -> BaseException:
     error = None if state.outcome is None else state.outcome.exception()
-    assert error is not None  # tenacity asks after a failed attempt
+    assert error is not None  # tenacity calls this after failed attempts only
     return error
 
 
 def _unreadable(task: AbsTask, error: Exception) -> Exception:
-    """The same error where it says all there is to say, else one that names task and data set."""
+    """A system error unchanged; any other error as one that names task and data set."""
     if isinstance(error, OSError | MemoryError):
         return error
     return ValueError(
@@ -135,7 +128,7 @@ def _lost_connection(error: BaseException) -> bool:
 
 
 def _is_final(error: BaseException) -> bool:
-    """The hub answered and the answer will not change: no such data set, or no access to it."""
+    """Whether the hub answered that the data set does not exist or cannot be accessed."""
     from datasets.exceptions import DatasetNotFoundError
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -150,7 +143,7 @@ def _is_final(error: BaseException) -> bool:
 
 
 def _leaves_bad_files(error: BaseException) -> bool:
-    """A file arrived that cannot be read: the next attempt would find it in the cache again."""
+    """Whether an unreadable file is in the cache, where the next attempt would find it."""
     from datasets.exceptions import DatasetBuildError
     from pyarrow import ArrowInvalid
 
@@ -158,7 +151,7 @@ def _leaves_bad_files(error: BaseException) -> bool:
 
 
 def _drop_caches(dataset: str) -> None:
-    """Forget one data set: its downloaded files and what `datasets` built from them."""
+    """Remove one data set's downloaded files, and the files that `datasets` built from them."""
     import datasets
     import huggingface_hub
 
@@ -174,10 +167,10 @@ def _message(task: AbsTask, attempts: int, error: BaseException) -> str:
 
     dataset = task.metadata.dataset
     advice = (
-        "The data set may be private or gated (log in with `hf auth login`) or gone; without it, "
-        "leave the task out of the suite"
+        "The data set may be private, gated or removed: log in with `hf auth login`, or leave the "
+        "task out of the suite"
         if _is_final(error)
-        else "Check the network and HF_ENDPOINT, then run again: what is downloaded is kept"
+        else "Check the network and HF_ENDPOINT, then run again: downloaded files are kept"
     )
     return (
         f"{task.metadata.name}: data set {dataset['path']} (revision {dataset.get('revision')}) "
@@ -187,7 +180,7 @@ def _message(task: AbsTask, attempts: int, error: BaseException) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """The error and what it was raised from, the first line of each."""
+    """The first line of the error and of its cause."""
     shown = [error] if error.__cause__ is None else [error, error.__cause__]
     lines = [(str(e).strip().splitlines() or [""])[0].rstrip(".") for e in shown]
     return "; ".join(f"{type(e).__name__}: {line}" for e, line in zip(shown, lines, strict=True))

@@ -1,4 +1,4 @@
-"""Finding tasks by name, in the sample suite, in mteb's registry or in one of its benchmarks."""
+"""Tasks by name: in the sample suite, in mteb's registry and in mteb's benchmarks."""
 
 from __future__ import annotations
 
@@ -12,23 +12,6 @@ from mteblite.task_types.registry import type_names
 
 if TYPE_CHECKING:
     from mteb.abstasks.abstask import AbsTask
-
-
-def find_task(name: str, benchmark: str | None) -> AbsTask:
-    """Return the task of this name, as the benchmark restricts it when one is given.
-
-    Raises:
-        ValueError: no such task or benchmark, or the name is that of an aggregate.
-    """
-    if benchmark is None:
-        return fresh_task(name)
-    members = {task.metadata.name: task for task in benchmark_members(benchmark)}
-    if name not in members:
-        raise ValueError(
-            f"benchmark {benchmark!r} has no task {name!r}; {_close(name, members)}its tasks: "
-            f"{', '.join(members)}"
-        )
-    return members[name]
 
 
 def fresh_task(name: str) -> AbsTask:
@@ -47,13 +30,13 @@ def fresh_task(name: str) -> AbsTask:
         raise ValueError(
             f"no task {name!r} in the sample suite or in mteb {mteb.__version__}; "
             f"{_close(name, [*SAMPLE_TASKS, *known])}"
-            "your own data need a type and a path"
+            "set type and path for your own data"
         )
     task = mteb.get_task(name)
     if task.is_aggregate:
         members = ", ".join(member.metadata.name for member in task.tasks)
         raise ValueError(
-            f"{name} is an aggregate without data of its own: list its tasks instead: {members}"
+            f"{name} is an aggregate without own data: list its tasks instead: {members}"
         )
     return task
 
@@ -61,7 +44,7 @@ def fresh_task(name: str) -> AbsTask:
 def benchmark_members(name: str) -> list[AbsTask]:
     """Return a benchmark's task instances in its order, aggregates replaced by their members.
 
-    A task that occurs twice, with different splits or subsets, comes back once with the union.
+    A task that occurs twice, with different splits or subsets, is one task with the union.
 
     Raises:
         ValueError: no such benchmark.
@@ -84,7 +67,7 @@ def benchmark_members(name: str) -> list[AbsTask]:
 
 
 def benchmark_parts(name: str) -> dict[str, str]:
-    """Return the aggregate that each member task of a benchmark's aggregates belongs to.
+    """Return the aggregate of each task that belongs to one of a benchmark's aggregates.
 
     mteb counts an aggregate (CQADupstackRetrieval) as one task whose score is the mean over its
     members (`abstasks/aggregated_task.py`).
@@ -112,7 +95,7 @@ def why_left_out(task: AbsTask) -> str:
 
 
 def description_of(task: AbsTask, *, source: str) -> TaskDescription:
-    """Return the description of a task instance with its splits and subsets as restricted."""
+    """Return the description of a task instance, with its own splits and subsets."""
     name, metadata = task.metadata.name, task.metadata
     return TaskDescription(
         task=name,
@@ -142,6 +125,11 @@ def choose(
     return tuple(name for name in known if name in wanted)
 
 
+def restricted(task: AbsTask, splits: Iterable[str], hf_subsets: Iterable[str]) -> AbsTask:
+    """Restrict a task object to splits and subsets, and return it."""
+    return task.filter_eval_splits(list(splits)).filter_languages(None, hf_subsets=list(hf_subsets))
+
+
 def revision_of(task: AbsTask) -> str:
     """Return the revision of the data set that the task pins."""
     return str(task.metadata.dataset.get("revision") or "")
@@ -153,15 +141,15 @@ def source_of(name: str) -> str:
 
 
 def require_free_name(name: str) -> None:
-    """Refuse a name for the user's own data that a known task already has.
+    """Refuse a known task's name for the user's own data, so that results are not mixed up.
 
     Raises:
-        ValueError: the name is taken, so results of the two would be mixed up.
+        ValueError: a known task has the name.
     """
     if name in SAMPLE_TASKS or name in _mteb_names():
         raise ValueError(
             f"{name}: a task with `path` is your own data, but this name belongs to "
-            f"{source_of(name)}'s task: give yours another name"
+            f"a task of {source_of(name)}: give your task another name"
         )
 
 
@@ -179,16 +167,16 @@ def _flattened(tasks: Iterable[AbsTask]) -> list[AbsTask]:
 
 
 def _union(first: AbsTask, second: AbsTask) -> AbsTask:
-    """Both restrictions in one new object: instances of a benchmark are shared, so never edited."""
+    """A new task object with both restrictions; the instances of a benchmark stay unchanged."""
     splits = [
         s for s in first.metadata.eval_splits if s in {*first.eval_splits, *second.eval_splits}
     ]
     subsets = [s for s in first.metadata.hf_subsets if s in {*first.hf_subsets, *second.hf_subsets}]
-    return type(first)().filter_eval_splits(splits).filter_languages(None, hf_subsets=subsets)
+    return restricted(type(first)(), splits, subsets)
 
 
 def _close(name: str, known: Iterable[str]) -> str:
-    """`did you mean X, Y? ` or nothing; capitals do not count."""
+    """`did you mean X, Y? ` or ""; case is ignored."""
     by_lower = {candidate.lower(): candidate for candidate in known}
     close = difflib.get_close_matches(name.lower(), by_lower, n=3)
     return f"did you mean {', '.join(by_lower[c] for c in close)}? " if close else ""

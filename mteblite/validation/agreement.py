@@ -1,14 +1,16 @@
-"""Agreement of predicted with actual scores over models; NaN where it is not defined."""
+"""Agreement of predicted with actual scores over models; NaN where it is undefined."""
 
 from __future__ import annotations
 
 import numpy as np
 
 RESOLVABLE_GAP = 0.005
-"""Half a point: closer pairs are not worth ordering (docs/methods.md, Agreement metrics)."""
+"""Half a point: the order of closer pairs does not matter (docs/methods.md, Agreement metrics)."""
 GUARD = 1e-9
 MIN_PAIRS = 10
 MAX_BINS = 40
+DETECTED_SHARE = 0.8
+"""Share of pairs in the right order at the minimum detectable difference."""
 
 
 def kendall_tau(predicted: np.ndarray, actual: np.ndarray) -> float:
@@ -20,16 +22,14 @@ def kendall_tau(predicted: np.ndarray, actual: np.ndarray) -> float:
     return float((a * p).sum() / size) if size > 0 else float("nan")
 
 
-def kendall_tau_resolvable(
-    predicted: np.ndarray, actual: np.ndarray, gap: float = RESOLVABLE_GAP
-) -> float:
-    """Return (concordant - discordant) / pairs over pairs at least `gap` apart in truth.
+def kendall_tau_resolvable(predicted: np.ndarray, actual: np.ndarray) -> float:
+    """Return (concordant - discordant) / pairs over pairs with an actual gap of RESOLVABLE_GAP.
 
-    A tie in the prediction counts 0 above and 1 below the line. NaN without such pairs.
+    A tie in the prediction is a pair, neither concordant nor discordant. NaN without such pairs.
     """
     upper = np.triu_indices(len(actual), 1)
     difference = np.subtract.outer(actual, actual)[upper]
-    resolvable = np.abs(difference) >= gap - GUARD
+    resolvable = np.abs(difference) >= RESOLVABLE_GAP - GUARD
     if not resolvable.any():
         return float("nan")
     p = np.sign(np.subtract.outer(predicted, predicted)[upper])
@@ -57,21 +57,21 @@ def bias(predicted: np.ndarray, actual: np.ndarray) -> float:
 
 
 def top1_regret(predicted: np.ndarray, actual: np.ndarray) -> float:
-    """Return how much worse than the best the model is that looks best; NaN without models.
+    """Return the actual score of the best model minus that of the model with the best prediction.
 
-    Of equally good-looking models the worst counts.
+    Of models with equal predictions the worst counts. NaN without models.
     """
     if len(actual) == 0:
         return float("nan")
-    looks_best = predicted >= predicted.max() - GUARD
-    return float(actual.max() - actual[looks_best].min())
+    predicted_best = predicted >= predicted.max() - GUARD
+    return float(actual.max() - actual[predicted_best].min())
 
 
 def within_family_tau(predicted: np.ndarray, actual: np.ndarray, families: np.ndarray) -> float:
     """Return (concordant - discordant) / pairs over pairs of one family; NaN without such pairs.
 
-    What matters to someone comparing merges of one base: pairs over families are easy
-    (docs/methods.md, Agreement metrics). Predicted ties count 0; pairs equal in truth are left out.
+    This metric is for comparing merges of one base, because pairs of different families are easy to
+    order (docs/methods.md, Agreement metrics). Predicted ties count 0; actual ties are left out.
     """
     upper = np.triu_indices(len(actual), 1)
     difference = np.subtract.outer(actual, actual)[upper]
@@ -82,17 +82,15 @@ def within_family_tau(predicted: np.ndarray, actual: np.ndarray, families: np.nd
     return float((np.sign(difference) * p)[chosen].mean())
 
 
-def minimum_detectable_difference(
-    predicted: np.ndarray, actual: np.ndarray, share: float = 0.8
-) -> float:
-    """Return the smallest true gap from which at least `share` of pairs are ordered rightly.
+def minimum_detectable_difference(predicted: np.ndarray, actual: np.ndarray) -> float:
+    """Return the smallest actual gap from which DETECTED_SHARE of pairs are in the right order.
 
-    MDAD of arXiv 2510.08730: pairs are sorted by true gap, pooled into at most 40 bins, and the
-    share of right ones made rising (isotonic regression).
+    MDAD of arXiv 2510.08730: pairs are sorted by actual gap and divided into at most MAX_BINS bins,
+    with an isotonic regression of the share in the right order.
 
     Returns:
-        The gap; 0 where even the closest pairs are told apart, NaN with under 10 pairs or where
-        no gap suffices.
+        The gap; 0 where the closest pairs already reach the share, NaN with under MIN_PAIRS pairs
+        or where no gap suffices.
     """
     upper = np.triu_indices(len(actual), 1)
     difference = np.subtract.outer(actual, actual)[upper]
@@ -105,14 +103,14 @@ def minimum_detectable_difference(
     rising = _isotonic(
         np.array([right[b].mean() for b in bins]), np.array([float(len(b)) for b in bins])
     )
-    enough = np.flatnonzero(rising >= share - GUARD)
+    enough = np.flatnonzero(rising >= DETECTED_SHARE - GUARD)
     if len(enough) == 0:
         return float("nan")
     return 0.0 if enough[0] == 0 else float(gap[bins[enough[0]]].min())
 
 
 def _isotonic(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Pool adjacent violators: the nearest rising sequence."""
+    """Return the nearest non-decreasing sequence, by pooling adjacent violators."""
     level: list[float] = []
     mass: list[float] = []
     count: list[int] = []

@@ -1,7 +1,7 @@
-"""Intervals of validation metrics, and whether two variants differ: families are redrawn.
+"""Cluster bootstrap over families: intervals of validation metrics and of their differences.
 
-Models of a family err together, so families are the independent units (cluster bootstrap). Variants
-are compared on the same draws (paired), because they share models and mostly items.
+Errors of the models of a family are correlated, so families are the independent units. Variants are
+compared on the same draws (paired), because they share models and most items.
 """
 
 from __future__ import annotations
@@ -13,25 +13,29 @@ import pandas as pd
 
 from mteblite.seeds import generator
 from mteblite.validation.agreement import GUARD, RESOLVABLE_GAP, kendall_tau, mae
-from mteblite.validation.metrics import score_matrices
-from mteblite.validation.targets import combine, target_weights
+from mteblite.validation.metrics import known_scores, score_matrices
+from mteblite.validation.targets import target_weights
 from mteblite.validation.variants import without_draw
 
 DRAWS = 2000
 TASK_DRAWS = 500
-"""Draws for single tasks, of which there are dozens."""
+"""Fewer draws for single tasks, because a suite has dozens of them."""
 ITEM_DRAWS = 10
-"""Draws of a random baseline that are redrawn over families."""
+"""Item draws of a random baseline that enter its bootstrap."""
 MIN_FAMILIES = 3
 LEVEL = 0.95
 BATCH = 250
-"""Draws at a time; bounds memory at BATCH * n_models^2 numbers."""
+"""Draws at a time; memory is at most BATCH * n_models^2 numbers."""
+NAN_ENDS = (float("nan"), float("nan"))
+
+Scores = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Predicted scores, actual scores and families of some models."""
 
 
-def family_draws(folds: np.ndarray, draws: int = DRAWS, seed: int = 0) -> np.ndarray:
-    """Return how often each model counts in each draw (draws, n_models); families stay whole."""
+def family_draws(folds: np.ndarray, draws: int = DRAWS) -> np.ndarray:
+    """Return the count of each model in each draw (draws, n_models), equal within a family."""
     names, code = np.unique(np.asarray(folds, dtype=str), return_inverse=True)
-    rng = generator(seed, "bootstrap", len(names))
+    rng = generator(0, "bootstrap", len(names))
     picked = rng.integers(len(names), size=(draws, len(names)))
     counts = np.zeros((draws, len(names)))
     np.add.at(counts, (np.arange(draws)[:, None], picked), 1.0)
@@ -44,7 +48,7 @@ def drawn_mae(predicted: np.ndarray, actual: np.ndarray, counts: np.ndarray) -> 
 
 
 def drawn_tau(predicted: np.ndarray, actual: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return Kendall's tau-b of each draw (draws,); copies of a model are no pair.
+    """Return Kendall's tau-b of each draw (draws,); two copies of a model are not a pair.
 
     NaN where a draw has no pair that differs on both sides.
     """
@@ -77,7 +81,7 @@ def drawn_resolvable(predicted: np.ndarray, actual: np.ndarray, counts: np.ndarr
 def drawn_pearson(predicted: np.ndarray, actual: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return the correlation of each draw (draws,); NaN where a side is constant."""
     mass = counts / counts.sum(axis=1, keepdims=True)
-    # Centred beforehand, so that products of large means do not cancel.
+    # Centred first, against cancellation of the products of large means.
     p, a = predicted - predicted.mean(), actual - actual.mean()
     p_mean, a_mean = mass @ p, mass @ a
     covariance = mass @ (p * a) - p_mean * a_mean
@@ -85,17 +89,15 @@ def drawn_pearson(predicted: np.ndarray, actual: np.ndarray, counts: np.ndarray)
     return np.where(size > 1e-12, covariance / np.where(size > 1e-12, size, 1.0), np.nan)
 
 
-def drawn_mean(
-    values: np.ndarray, clusters: np.ndarray, draws: int = DRAWS, seed: int = 0
-) -> tuple[float, float, float, np.ndarray]:
-    """Return the mean of (n,) values, its percentile interval over redrawn clusters, the draws.
+def drawn_mean(values: np.ndarray, clusters: np.ndarray) -> tuple[float, float, float, np.ndarray]:
+    """Return the mean of (n,) values, the ends of its interval over redrawn clusters, the draws.
 
-    NaN ends with under 3 clusters.
+    The ends are NaN with under MIN_FAMILIES clusters.
     """
-    counts = family_draws(clusters, draws, seed)
+    counts = family_draws(clusters)
     drawn = counts @ values / counts.sum(axis=1)
     few = len(set(clusters.tolist())) < MIN_FAMILIES
-    low, high = (float("nan"), float("nan")) if few else _ends(drawn)
+    low, high = NAN_ENDS if few else _ends(drawn)
     return float(values.mean()), low, high, drawn
 
 
@@ -106,65 +108,48 @@ DRAWN: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
     "kendall_tau": drawn_tau,
     "kendall_tau_resolvable": drawn_resolvable,
 }
-"""Metrics whose draws are cheap enough to make for every target."""
+"""Metrics whose draws are cheap enough for every target."""
 
 
 def drawn_intervals(
-    predictions: pd.DataFrame,
-    task_types: Mapping[str, str],
-    families: Mapping[str, str],
-    *,
-    seed: int = 0,
+    predictions: pd.DataFrame, task_types: Mapping[str, str], families: Mapping[str, str]
 ) -> pd.DataFrame:
     """Return percentile intervals of every metric in DRAWN, by protocol, variant and target.
 
-    Macro and mean are drawn `DRAWS` times, single tasks `TASK_DRAWS` times. The metric of a random
-    baseline is the mean over its draws of items; its first `ITEM_DRAWS` enter the interval.
-
-    Args:
-        predictions: protocol, variant, fold, model, task, predicted, actual.
-        task_types: type of every task of the suite.
-        families: family of every model.
-        seed: of the draws.
+    Macro and mean have `DRAWS` draws, single tasks `TASK_DRAWS`. The metric of a random baseline is
+    the mean over its item draws; the first `ITEM_DRAWS` of them enter the interval.
 
     Returns:
-        protocol, variant, target, metric, lower, upper; NaN with under 3 families.
+        protocol, variant, target, metric, lower, upper; NaN with under MIN_FAMILIES families.
     """
     tasks = sorted(task_types)
     weights = target_weights(tasks, task_types)
     rows: list[tuple[str, str, str, str, float, float]] = []
     for protocol, part in predictions.groupby("protocol", sort=True):
         clusters = np.array([families[m] for m in sorted(set(part["model"]))], dtype=object)
-        same: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
+        same: dict[str, list[Scores]] = {}
         for name, matrices in score_matrices(part, tasks).items():
             same.setdefault(without_draw(name), []).append(matrices)
         for name, group in same.items():
             for target, w in weights.items():
                 draws = TASK_DRAWS if target.startswith("task:") else DRAWS
-                known = [_known(p, a, clusters, w) for p, a, _ in group[:ITEM_DRAWS]]
-                for metric, ends in _metric_ends(known, draws, seed).items():
+                known = [known_scores(p, a, clusters, w) for p, a, _ in group[:ITEM_DRAWS]]
+                for metric, ends in _metric_ends(known, draws).items():
                     rows.append((str(protocol), name, target, metric, *ends))
     return pd.DataFrame(rows, columns=["protocol", "variant", "target", "metric", "lower", "upper"])
 
 
-def _metric_ends(
-    known: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], draws: int, seed: int
-) -> dict[str, tuple[float, float]]:
-    """Ends of each metric, averaged over draws of items before percentiles are taken."""
+def _metric_ends(known: Sequence[Scores], draws: int) -> dict[str, tuple[float, float]]:
+    """Return the ends of each metric; each draw is first averaged over item draws."""
     usable = [k for k in known if len(set(k[2].tolist())) >= MIN_FAMILIES]
     if not usable:
-        return dict.fromkeys(DRAWN, (float("nan"), float("nan")))
+        return dict.fromkeys(DRAWN, NAN_ENDS)
     found: dict[str, list[np.ndarray]] = {name: [] for name in DRAWN}
     for p, a, clusters in usable:
-        counts = family_draws(clusters, draws, seed)
+        counts = family_draws(clusters, draws)
         for name, drawn in DRAWN.items():
             found[name].append(drawn(p, a, counts))
-    return {name: _ends(_mean_over(values)) for name, values in found.items()}
-
-
-def _mean_over(values: Sequence[np.ndarray]) -> np.ndarray:
-    """Mean over draws of items where all are defined."""
-    return values[0] if len(values) == 1 else np.mean(np.stack(values), axis=0)
+    return {name: _ends(np.mean(np.stack(values), axis=0)) for name, values in found.items()}
 
 
 def bootstrap_intervals(
@@ -173,20 +158,12 @@ def bootstrap_intervals(
     *,
     targets: tuple[str, ...] = ("macro", "mean"),
     draws: int = DRAWS,
-    seed: int = 0,
 ) -> pd.DataFrame:
     """Return percentile intervals of MAE and tau-b by protocol, variant and target.
 
-    Args:
-        predictions: protocol, variant, fold, model, task, predicted, actual.
-        task_types: type of every task of the suite.
-        targets: which targets.
-        draws: bootstrap draws.
-        seed: of the draws.
-
     Returns:
-        protocol, variant, target, metric, value, lower, upper, n_families. NaN ends with under 3
-        families.
+        protocol, variant, target, metric, value, lower, upper, n_families. The ends are NaN with
+        under MIN_FAMILIES families.
     """
     tasks = sorted(task_types)
     weights = target_weights(tasks, task_types)
@@ -194,31 +171,22 @@ def bootstrap_intervals(
     for protocol, part in predictions.groupby("protocol", sort=True):
         for name, matrices in score_matrices(part, tasks).items():
             for target in targets:
-                p, a, folds = _known(*matrices, weights[target])
+                p, a, folds = known_scores(*matrices, weights[target])
                 n = len(set(folds))
-                counts = family_draws(folds, draws, seed) if n else np.empty((0, 0))
+                counts = family_draws(folds, draws) if n else np.empty((0, 0))
                 for metric, point, drawn in (
                     ("mae", mae, drawn_mae),
                     ("kendall_tau", kendall_tau, drawn_tau),
                 ):
-                    ends = _ends(drawn(p, a, counts)) if n >= MIN_FAMILIES else (float("nan"),) * 2
+                    ends = _ends(drawn(p, a, counts)) if n >= MIN_FAMILIES else NAN_ENDS
                     rows.append((str(protocol), name, target, metric, point(p, a), *ends, n))
     columns = ["protocol", "variant", "target", "metric", "value", "lower", "upper", "n_families"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def _known(
-    predicted: np.ndarray, actual: np.ndarray, folds: np.ndarray, weights: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Predictions, truth and families of one target, of the models that have both."""
-    p, a = combine(predicted, weights), combine(actual, weights)
-    known = np.isfinite(p) & np.isfinite(a)
-    return p[known], a[known], folds[known]
-
-
 def _ends(drawn: np.ndarray) -> tuple[float, float]:
-    """Percentiles of the draws."""
+    """Return the percentile interval of the draws."""
     if not np.isfinite(drawn).any():
-        return float("nan"), float("nan")
+        return NAN_ENDS
     low, high = np.nanquantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)

@@ -1,14 +1,15 @@
 """Half-widths of intervals from held-out residuals; families, not models, are the sample.
 
-Models of a family err together, so that residuals are exchangeable over families alone.
-Hierarchical conformal prediction (Lee, Barber and Willett, arXiv 2306.06342): each of n families
-spreads a mass of 1 / (n + 1) over its residuals, 1 / (n + 1) lies at infinity, and the half-width
-is the least one that holds a mass of `level`. It covers a model of a new family with at least that
-probability and at most 2 / (n + 1) more. With families of one model it is the
-ceil((n + 1) * level)-th smallest residual. Taking each family's worst residual instead covers all
-models of a new family at once, which is more than is asked of one lite score, and too wide for it.
+Errors of the models of a family are correlated, so residuals are exchangeable only over families.
+Hierarchical conformal prediction (Lee, Barber and Willett, arXiv 2306.06342) gives the residuals of
+each of n families a mass of 1 / (n + 1), and infinity the same mass. The half-width is the smallest
+value with a mass of `level`. It covers a model of a new family with at least this probability and
+at most 2 / (n + 1) more. With families of one model it is the ceil((n + 1) * level)-th smallest
+residual. The worst residual of each family would cover all models of a new family at once, which
+is too wide for one lite score.
 
-It exists only up to level n / (n + 1); with fewer families a Student-t width steps in and says so.
+The half-width exists up to level n / (n + 1). With fewer families, a Student-t width replaces it
+and has another method name.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ class HalfWidth:
     """Half-width of an interval.
 
     Attributes:
-        value: the half-width; NaN where there is no way to tell.
+        value: the half-width; NaN with under 2 families.
         method: `conformal_family`, `student_t` (fallback, no guarantee) or `none`.
-        n_families: families it rests on.
+        n_families: number of families with a residual.
     """
 
     value: float
@@ -44,11 +45,11 @@ def half_width(residuals: np.ndarray, families: np.ndarray, level: float = LEVEL
 
     Args:
         residuals: (n,) predicted minus actual of held-out models; NaN is left out.
-        families: (n,) family (or fold) of each.
+        families: (n,) family (or fold) of each model.
         level: coverage, in (0, 1).
 
     Raises:
-        ValueError: the level is not between 0 and 1.
+        ValueError: the level is not in (0, 1).
     """
     if not 0.0 < level < 1.0:
         raise ValueError(f"interval level is {level}: it must lie between 0 and 1, e.g. 0.9")
@@ -64,15 +65,15 @@ def half_width(residuals: np.ndarray, families: np.ndarray, level: float = LEVEL
 
 
 def families_needed(level: float) -> int:
-    """Return the fewest families that a conformal interval of a level can be made from."""
+    """Return the fewest families for a conformal interval of a level."""
     return math.ceil(level / (1.0 - level) - 1e-9)
 
 
 def check_level(level: float, n_families: int) -> None:
-    """Refuse a level that the number of families does not allow.
+    """Check that there are enough families for a conformal interval of a level.
 
     Raises:
-        ValueError: fewer than level / (1 - level) families; it says how many are needed.
+        ValueError: fewer than level / (1 - level) families; the message names the needed number.
     """
     needed = families_needed(level)
     if n_families < needed:
@@ -84,12 +85,10 @@ def check_level(level: float, n_families: int) -> None:
         )
 
 
-def held_out_coverage(
-    residuals: np.ndarray, families: np.ndarray, level: float = LEVEL
-) -> tuple[float, int]:
-    """Return the share of models inside intervals made from the other families, and their number.
+def held_out_coverage(residuals: np.ndarray, families: np.ndarray) -> tuple[float, int]:
+    """Return the share of models inside LEVEL intervals of the other families, and their number.
 
-    NaN with under 3 families, where the others say nothing about spread between families.
+    NaN with under 3 families, because one other family has no spread between families.
     """
     known = np.isfinite(residuals)
     values, family, weights = _by_family(residuals[known], families[known])
@@ -98,21 +97,17 @@ def held_out_coverage(
         return float("nan"), int(known.sum())
     # Row f: the residuals of all families but f.
     others = np.where(family == np.arange(n)[:, None], 0.0, weights)
-    found, exists = _quantiles(values, others, n - 1, level)
-    widths = np.where(exists, found, _student_t(values, others, n - 1, level))
+    found, exists = _quantiles(values, others, n - 1, LEVEL)
+    widths = np.where(exists, found, _student_t(values, others, n - 1, LEVEL))
     return float((values <= widths[family] + 1e-12).mean()), int(known.sum())
 
 
 def _quantiles(
     values: np.ndarray, weights: np.ndarray, n_families: int, level: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Least value that holds enough mass, for each row of weights, and whether there is one.
+    """Return for each row of weights the smallest value with enough mass, and whether it exists.
 
-    Args:
-        values: (n,) ascending.
-        weights: (n_rows, n), a family's weights sum to 1.
-        n_families: with weights in each row.
-        level: coverage.
+    Values (n,) ascend. In a row of weights (n_rows, n), those of each of n families sum to 1.
     """
     enough = np.cumsum(weights, axis=1) >= level * (n_families + 1) - 1e-9
     exists = np.asarray(enough.any(axis=1))
@@ -124,10 +119,10 @@ def _quantiles(
 def _student_t(
     values: np.ndarray, weights: np.ndarray, n_families: int, level: float
 ) -> np.ndarray:
-    """Student-t half-widths (n_rows,) from mean squares; each family counts once."""
+    """Return Student-t half-widths (n_rows,) from mean squares; each family counts once."""
     from scipy.special import stdtrit
 
-    # Residuals are held out, so their mean square holds the bias too.
+    # Residuals are held out, so their mean square includes the bias.
     spread = np.sqrt(weights @ values**2 / n_families * (1.0 + 1.0 / n_families))
     return np.asarray(stdtrit(n_families - 1, 0.5 + level / 2.0) * spread)
 
@@ -135,7 +130,7 @@ def _student_t(
 def _by_family(
     residuals: np.ndarray, families: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Absolute residuals ascending, the family code of each, and 1 / size of its family."""
+    """Return absolute residuals ascending, the family code of each, and 1 / size of its family."""
     code = np.unique(np.asarray(families, dtype=str), return_inverse=True)[1]
     size = np.bincount(code)
     values = np.abs(residuals)

@@ -1,4 +1,4 @@
-"""Items per task inside a validation fold, where a budget is shared out by what models did."""
+"""Items per task inside a validation fold, under a token budget."""
 
 from __future__ import annotations
 
@@ -14,15 +14,11 @@ from mteblite.validation.folds import Fold
 def counts_of_fold(
     sharing: Sharing, families: Mapping[str, str]
 ) -> Callable[[Fold], Mapping[str, int]]:
-    """Return how many items each fold takes, by no model that it holds out.
+    """Return a function from a fold to the items of each task, without use of held-out models.
 
-    Families are hidden by the groups of cross-fitting: folds of one group then select equally many
-    items and share their inner fits. Where groups would hide most families, as in the frontier
-    fold, only the fold's own are hidden.
-
-    Args:
-        sharing: the suite's budget.
-        families: family of every model.
+    The fold's cross-fitting groups are hidden as a whole, so that folds of one group have the same
+    numbers of items and share their inner fits. Where this would hide most families, as in the
+    frontier fold, only the fold's own families are hidden.
     """
     names = sorted(set(families.values()))
     group = dict(zip(names, family_groups(names).tolist(), strict=True))

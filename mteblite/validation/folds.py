@@ -1,4 +1,4 @@
-"""Which models are held out together. A new protocol is a function and one entry in PROTOCOLS."""
+"""Folds of the validation protocols. A new protocol is a function and one entry in PROTOCOLS."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ TOP_SHARE = 0.2
 
 @dataclass(frozen=True)
 class Fold:
-    """Models left out of everything fitted, selected and calibrated, and then predicted.
+    """Models that are held out of fitting, selection and calibration, and then predicted.
 
     Attributes:
         name: the family or model.
-        held_out: models that training must not see.
-        excluded: models that training must not see either, and that are not predicted.
+        held_out: models that are not in the training set and are predicted.
+        excluded: models that are neither in the training set nor predicted.
     """
 
     name: str
@@ -31,12 +31,12 @@ class Fold:
     excluded: frozenset[str] = frozenset()
 
     def trains(self, model: str) -> bool:
-        """Say whether a model is in the training set."""
+        """Return whether a model is in the training set."""
         return model not in self.held_out and model not in self.excluded
 
 
 def family_folds(families: dict[str, str]) -> list[Fold]:
-    """Return one fold per family: the headline protocol.
+    """Return one fold per family, for the main protocol.
 
     Raises:
         ValueError: there is only one family.
@@ -51,7 +51,7 @@ def family_folds(families: dict[str, str]) -> list[Fold]:
 
 
 def model_folds(families: dict[str, str]) -> list[Fold]:
-    """Return one fold per model; its siblings stay in training, so this is an upper bound.
+    """Return one fold per model; its family stays in training, so results are an upper bound.
 
     Raises:
         ValueError: there is only one model.
@@ -62,14 +62,11 @@ def model_folds(families: dict[str, str]) -> list[Fold]:
 
 
 def frontier_folds(families: dict[str, str], scores: Mapping[str, float]) -> list[Fold]:
-    """Return the one fold that asks about better models than were seen.
+    """Return the one fold that predicts models better than the training models.
 
-    Families are ranked by their models' mean score: the lower 60 % train, the best 20 % are
-    predicted, those between are left out (docs/methods.md, Protocols).
-
-    Args:
-        families: family of each model.
-        scores: mean full score of each model; models without one count as the lowest.
+    Families are ranked by their models' mean score. The lower 60 % train, the best 20 % are
+    predicted, and the others are excluded (docs/methods.md, Protocols). A model without a mean full
+    score ranks lowest.
 
     Raises:
         ValueError: there are fewer than 5 families.
@@ -104,12 +101,10 @@ PROTOCOLS: dict[str, Callable[[dict[str, str], Mapping[str, float]], list[Fold]]
 def make_folds(
     protocol: str, families: dict[str, str], scores: Mapping[str, float] | None = None
 ) -> list[Fold]:
-    """Return the folds of a protocol over the models of a suite.
+    """Return the folds of a protocol over the models of a suite; only `frontier` needs `scores`.
 
-    Args:
-        protocol: a name in PROTOCOLS.
-        families: family of each model.
-        scores: mean full score of each model, for `frontier`; see `mean_scores`.
+    Raises:
+        ValueError: the protocol is unknown, or there are too few families or models.
     """
     if protocol not in PROTOCOLS:
         raise ValueError(f"protocol {protocol!r} is unknown; allowed: {', '.join(PROTOCOLS)}")
@@ -117,9 +112,9 @@ def make_folds(
 
 
 def mean_scores(evidences: Sequence[TaskEvidence]) -> dict[str, float]:
-    """Return each model's mean full score, tasks standardised first so that they count alike.
+    """Return each model's mean full score over its tasks, each task standardised first.
 
-    Models may lack tasks; their mean is over those they have. Parts of an aggregate count as one.
+    Parts of an aggregate count as one task.
     """
     sums: dict[str, float] = {}
     masses: dict[str, float] = {}
@@ -155,9 +150,9 @@ def family_by_model(evidences: Sequence[TaskEvidence]) -> dict[str, str]:
 
 
 def fold_members(evidences: Sequence[TaskEvidence], protocol: str) -> pd.DataFrame:
-    """Return who trains and who is held out: protocol, fold, model, family, held_out.
+    """Return the members of each fold: protocol, fold, model, family, held_out.
 
-    Models that a fold neither trains on nor predicts have no row in it.
+    Excluded models of a fold have no row.
     """
     families = family_by_model(evidences)
     rows = [

@@ -1,4 +1,4 @@
-"""Joint calibrations inside validation folds: all tasks of a fold are needed at once."""
+"""Joint calibrations inside validation folds, over all tasks of a fold."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MIN_PUBLIC_TASKS = 2
 
 @dataclass(frozen=True)
 class PublicScores:
-    """Full scores of models without item outcomes; they teach how tasks are related.
+    """Full scores of models without item outcomes, for the covariance of tasks.
 
     Attributes:
         table: model, family, and one column of full scores per task; NaN = none.
@@ -35,17 +35,17 @@ class PublicScores:
     def without(
         self, tasks: Sequence[str], models: set[str], families: set[str]
     ) -> tuple[np.ndarray, tuple[str, ...]]:
-        """Return scores (n, n_tasks) and families of all models but these and their families."""
+        """Return scores (n, n_tasks) and families of all models but these and these families."""
         keep = ~self.table["model"].isin(models) & ~self.table["family"].isin(families)
         rows = self.table.loc[keep]
         scores = rows.reindex(columns=list(tasks)).to_numpy(dtype=float)
-        told = np.isfinite(scores).sum(axis=1) >= min(MIN_PUBLIC_TASKS, len(tasks))
-        return scores[told], tuple(rows["family"].astype(str).to_numpy()[told])
+        enough = np.isfinite(scores).sum(axis=1) >= min(MIN_PUBLIC_TASKS, len(tasks))
+        return scores[enough], tuple(rows["family"].astype(str).to_numpy()[enough])
 
 
 @dataclass
 class JointFolds:
-    """Collects what joint calibrations start from, task by task, then predicts fold by fold.
+    """Collects the estimates for joint calibrations task by task, then predicts fold by fold.
 
     Attributes:
         evidences: the suite's tasks.
@@ -65,7 +65,7 @@ class JointFolds:
     """(fold, variant) -> predictions of the fold's held-out models, in order of their names."""
 
     def add(self, task: TaskRefits, fold: Fold, min_training: int) -> None:
-        """Take in one task of one fold."""
+        """Add one task of one fold; a task with fewer training models is left out."""
         models = task.evidence.models
         train = np.array([fold.trains(model) for model in models], dtype=bool)
         self._folds[fold.name] = fold
@@ -88,15 +88,15 @@ class JointFolds:
         return [block for blocks in found for block in blocks]
 
     def training(self, fold: Fold, choice: Variant | Baseline) -> tuple[list[str], JointData]:
-        """Return the tasks that a fold has training models for, and what these teach."""
+        """Return the tasks with training models in a fold, and the data of these models."""
         tasks = self._known_tasks(fold, choice)
         place = [self._tasks.index(t) for t in tasks]
-        # A model without any full score teaches nothing, and takes no weight from its family.
-        told = np.isfinite(self._scores[:, place]).any(axis=1)
-        train = np.array([fold.trains(m) for m in self._models]) & told
-        taught = np.column_stack([self._starts[fold.name, _body(choice), t][1] for t in tasks])
-        data = self._data(fold, tasks, train, taught[train])
-        # Variants of a fold differ in `taught` alone: they share the prior.
+        # A model without any full score must not reduce the weight of its family's other models.
+        scored = np.isfinite(self._scores[:, place]).any(axis=1)
+        train = np.array([fold.trains(m) for m in self._models]) & scored
+        starts = np.column_stack([self._starts[fold.name, _body(choice), t][1] for t in tasks])
+        data = self._data(fold, tasks, train, starts[train])
+        # Variants of a fold differ only in `cross_fitted`, so they share the prior.
         key = (fold.name, *tasks)
         if key not in self._priors:
             self._priors[key] = data.fitted_prior()
@@ -117,7 +117,7 @@ class JointFolds:
         return [t for t in self._tasks if (fold.name, _body(choice), t) in self._starts]
 
     def _fold(self, fold: Fold, choice: Variant | Baseline) -> list[pd.DataFrame]:
-        """The rows of one variant in one fold."""
+        """Return the rows of one variant in one fold."""
         if not self._known_tasks(fold, choice):
             return []
         tasks, data = self.training(fold, choice)
@@ -144,9 +144,9 @@ class JointFolds:
         return [frame]
 
     def _data(
-        self, fold: Fold, tasks: Sequence[str], train: np.ndarray, taught: np.ndarray
+        self, fold: Fold, tasks: Sequence[str], train: np.ndarray, cross_fitted: np.ndarray
     ) -> JointData:
-        """What the training models of a fold teach."""
+        """Return the data of a fold's training models."""
         families = self._families
         place = np.array([self._tasks.index(t) for t in tasks])
         public = np.empty((0, len(tasks)))
@@ -158,7 +158,7 @@ class JointFolds:
                 self._public[key] = self.public.without(tasks, set(self._models), hidden)
             public, public_families = self._public[key]
         return JointData(
-            taught=taught,
+            cross_fitted=cross_fitted,
             scores=self._scores[np.ix_(train, place)],
             families=tuple(families[m] for m, t in zip(self._models, train, strict=True) if t),
             public_scores=public,
@@ -166,15 +166,15 @@ class JointFolds:
         )
 
     def _wide(
-        self, task: TaskRefits, estimates: np.ndarray, taught: np.ndarray
+        self, task: TaskRefits, estimates: np.ndarray, cross_fitted: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The same over all models of the suite; NaN for those that the task lacks."""
+        """Return both over all models of the suite; NaN for models that the task lacks."""
         evidence = task.evidence
         if evidence.task not in self._places:
             place = {model: i for i, model in enumerate(self._models)}
             self._places[evidence.task] = np.array([place[m] for m in evidence.models])
         wide = np.full((2, len(self._models)), np.nan)
-        wide[:, self._places[evidence.task]] = estimates, taught
+        wide[:, self._places[evidence.task]] = estimates, cross_fitted
         return wide[0], wide[1]
 
     def __post_init__(self) -> None:
@@ -190,5 +190,5 @@ class JointFolds:
 
 
 def _body(choice: Variant | Baseline) -> str:
-    """A variant's name without its calibration: variants that differ in it alone share a start."""
+    """Return a variant's name without its calibration, on which the start does not depend."""
     return str(choice).partition("+")[0]

@@ -1,7 +1,7 @@
 """Leave-one-family-out (or model-out, or frontier) validation of whole variants.
 
-For every fold and task, the training models alone restandardise abilities, refit items, reselect
-and recalibrate; then the held-out models are predicted from their outcomes on the selected items.
+For every fold and task, abilities, item parameters, selection and calibration come from the
+training models alone. The held-out models are predicted from their outcomes on the selected items.
 See docs/methods.md, Protocols. `nested.py` chooses the variant inside each fold.
 """
 
@@ -36,24 +36,22 @@ Choice = str | Variant | Baseline
 
 @dataclass(frozen=True)
 class Settings:
-    """What all folds of a validation share.
+    """Settings of all folds of a validation.
 
     Attributes:
         k_by_task: items to select per task.
-        seed: enters every random draw.
-        suite: enters the draws of selections beside the seed, as it does in the release; "" where
-            nothing is released.
+        seed: part of the key of every random draw.
         public: full scores of further models, for joint calibrations.
         statistic: the official set statistic.
         response_model: see `fit_items`.
-        random_draws: draws of `random/mean`; each is a variant name of its own, see `draw_name`.
+        random_draws: draws of `random/mean`; each has a variant name, see `draw_name`.
         token_costs: by task, (n_items,) tokens of each pool item in order of item_id, for
-            `same_token/mean`; tasks without count texts by type.
+            `same_token/mean`. Other tasks count texts by type.
         compared: variant whose selection sets the budget of `same_token/mean`.
         workers: threads that share the tasks; None = one per core, at most MAX_WORKERS.
-        k_of_fold: items per task by what a fold's training models teach, where K is not the same
-            for all; random baselines keep to `k_by_task`.
-        by_token: select as many items as the tokens of K average ones pay, see `choose`.
+        k_of_fold: fold -> items per task, under a token budget; random baselines use `k_by_task`.
+        by_token: select items up to the tokens of K average items, see `choose`.
+        suite: part of the key of the selections' draws, as in the release; "" without a release.
     """
 
     k_by_task: Mapping[str, int]
@@ -71,11 +69,11 @@ class Settings:
 
     @property
     def rng_keys(self) -> tuple[str | int, ...]:
-        """Keys of the selections' draws: those of the release, so that it is what is validated."""
+        """Keys of the selections' draws, equal to those of the release."""
         return (self.suite, self.seed) if self.suite else (self.seed,)
 
     def counts(self, fold: Fold) -> Mapping[str, int]:
-        """Return the items that a fold selects of each task."""
+        """Return the number of items of each task in a fold."""
         return self.k_by_task if self.k_of_fold is None else self.k_of_fold(fold)
 
 
@@ -88,14 +86,14 @@ def predict_protocol(
     refits: dict[str, TaskRefits] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> pd.DataFrame:
-    """Predict every reference model without itself and its family (or without itself).
+    """Predict the held-out models of every fold of a protocol.
 
     Args:
         evidences: the suite's tasks with the kept reference models.
         variants: variants and baselines, parsed or by name.
         protocol: a name in `folds.PROTOCOLS`; for `nested_family_lomo` see `predict_nested`.
-        settings: what all folds share.
-        refits: pass the same dict to several calls (protocols, variants) to share their work.
+        settings: settings of all folds.
+        refits: cache of the refits by task; several calls may share one dict.
         progress: called with (tasks done, all tasks) after each task.
 
     Returns:
@@ -147,7 +145,7 @@ def predict_folds(
 
     tasks = sorted(e.task for e in evidences)
     blocks: list[Block] = []
-    # On matrices this small, BLAS threads cost up to 20 times what they save; tasks do not.
+    # For such small matrices, BLAS threads cost up to 20 times their gain. So tasks run in threads.
     with threadpool_limits(limits=1):
         for done, found in enumerate(in_threads(of_task, tasks, settings.workers), 1):
             blocks += found
@@ -172,7 +170,8 @@ def _is_joint(choice: Variant | Baseline) -> bool:
 
 def refits_of(evidence: TaskEvidence, settings: Settings) -> TaskRefits:
     """Return the refits of one task, of the models with a full score and outcomes."""
-    usable, tokens = _usable(evidence), settings.token_costs.get(evidence.task)
+    keep, tokens = usable_models(evidence), settings.token_costs.get(evidence.task)
+    usable = evidence if keep.all() else evidence.only_models(keep)
     by_token = settings.by_token
     fits = TaskFits(
         evidence=usable,
@@ -198,7 +197,7 @@ Block = dict[str, np.ndarray]
 def _predict_fold(
     task: TaskRefits, fold: Fold, choices: Sequence[Variant | Baseline]
 ) -> list[Block]:
-    """The rows of one task in one fold."""
+    """Return the rows of one task in one fold."""
     evidence = task.evidence
     held_out = np.array([model in fold.held_out for model in evidence.models], dtype=bool)
     train = np.array([fold.trains(model) for model in evidence.models], dtype=bool)
@@ -225,17 +224,11 @@ def _predict_fold(
 
 
 def _frames(blocks: Sequence[Block]) -> list[pd.DataFrame]:
-    """All blocks as one frame, if there are any: thousands of small frames cost more."""
+    """Return all blocks as one frame, if there are any, because many small frames are slow."""
     if not blocks:
         return []
     names = list(blocks[0])
     return [pd.DataFrame({name: np.concatenate([b[name] for b in blocks]) for name in names})]
-
-
-def _usable(evidence: TaskEvidence) -> TaskEvidence:
-    """Leave out models without a full score or without outcomes."""
-    keep = usable_models(evidence)
-    return evidence if keep.all() else evidence.only_models(keep)
 
 
 def check_suite(
@@ -243,7 +236,7 @@ def check_suite(
     choices: Sequence[Variant | Baseline],
     k_by_task: Mapping[str, int],
 ) -> None:
-    """Refuse a suite that cannot be validated."""
+    """Check that there are tasks, each once and with its K, and variants."""
     if not evidences or not choices:
         raise ValueError(
             f"validation needs tasks and variants, got {len(evidences)} tasks and "

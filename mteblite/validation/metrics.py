@@ -1,4 +1,4 @@
-"""How well held-out predictions agree with full scores, per target and variant."""
+"""Agreement of held-out predictions with full scores, per target and variant."""
 
 from __future__ import annotations
 
@@ -30,24 +30,19 @@ METRICS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "top1_regret": top1_regret,
     "mdad": minimum_detectable_difference,
 }
-"""Metrics of (predicted, actual) over models; `coverage_90` comes on top, it needs families."""
+"""Metrics of (predicted, actual) over models, beside `coverage_90`, which also needs families."""
 SUITE_TARGETS = ("macro", "mean")
-"""Targets that, with family folds, also get `within_family_tau`."""
+"""Targets over all tasks; with family folds they also have `within_family_tau`."""
 FAMILY_FOLDS = frozenset({"family_lomo", "nested_family_lomo"})
 
 
 def validation_metrics(predictions: pd.DataFrame, task_types: Mapping[str, str]) -> pd.DataFrame:
     """Return every metric for macro, mean and each task.
 
-    A model counts for a target only with a prediction and a full score of each of its tasks, so
-    for macro and mean only with all tasks of the suite. Draws of a random baseline are judged
-    one by one and their metrics averaged. `coverage_90` is the share of models inside 90 %
-    intervals made from the residuals of the other folds, `mdad` the gap from which 80 % of pairs
-    are ordered rightly. Macro and mean also get `within_family_tau`.
-
-    Args:
-        predictions: protocol, variant, fold, model, task, predicted, actual.
-        task_types: type of every task of the suite.
+    A model counts for a target only with a prediction and a full score of each of the target's
+    tasks. The metric of a random baseline is the mean over its draws. `coverage_90` is the share of
+    models inside 90 % intervals from the residuals of the other folds. `mdad` is the
+    `minimum_detectable_difference`. Macro and mean also have `within_family_tau`.
 
     Returns:
         protocol, variant, target, metric, value (NaN = undefined), n_models; sorted.
@@ -64,31 +59,25 @@ def validation_metrics(predictions: pd.DataFrame, task_types: Mapping[str, str])
     for protocol, part in predictions.groupby("protocol", sort=True):
         for name, (predicted, actual, folds) in score_matrices(part, tasks).items():
             for target, weights in targets.items():
-                known = _known(predicted, actual, folds, weights)
-                found = _target_metrics(*known)
+                p, a, held_out = known_scores(predicted, actual, folds, weights)
+                found = {metric: (compute(p, a), len(a)) for metric, compute in METRICS.items()}
+                found["coverage_90"] = held_out_coverage(p - a, held_out)
                 if target in SUITE_TARGETS and protocol in FAMILY_FOLDS:
-                    p, a, families = known
-                    found["within_family_tau"] = (within_family_tau(p, a, families), len(a))
+                    found["within_family_tau"] = (within_family_tau(p, a, held_out), len(a))
                 rows += [(str(protocol), name, target, m, v, n) for m, (v, n) in found.items()]
     return _average_draws(rows)
 
 
-def _known(
+def known_scores(
     predicted: np.ndarray, actual: np.ndarray, folds: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Predictions, truth and folds of one target, of the models that have both."""
+    """Return predicted and actual scores of a target, and folds, of the models that have both.
+
+    Scores are (n_models, n_tasks), folds (n_models,), the target's task weights (n_tasks,).
+    """
     p, a = combine(predicted, weights), combine(actual, weights)
     known = np.isfinite(p) & np.isfinite(a)
     return p[known], a[known], folds[known]
-
-
-def _target_metrics(
-    p: np.ndarray, a: np.ndarray, folds: np.ndarray
-) -> dict[str, tuple[float, int]]:
-    """Metrics of one target with the number of models each rests on."""
-    found = {name: (metric(p, a), len(a)) for name, metric in METRICS.items()}
-    found["coverage_90"] = held_out_coverage(p - a, folds, 0.9)
-    return found
 
 
 def score_matrices(
@@ -96,7 +85,7 @@ def score_matrices(
 ) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Return by variant the predicted and actual scores (n_models, n_tasks) and models' folds.
 
-    Rows of tasks that are not asked for are left out.
+    Rows of other tasks are left out.
     """
     part = part[part["task"].isin(tasks)]
     model, models = pd.factorize(part["model"], sort=True)
@@ -112,7 +101,7 @@ def score_matrices(
 
 
 def _average_draws(rows: list[tuple[str, str, str, str, float, int]]) -> pd.DataFrame:
-    """One row per variant: the mean over the draws of a random baseline."""
+    """Return one row per variant; a random baseline has the mean over its draws."""
     columns = ["protocol", "variant", "target", "metric", "value", "n_models"]
     frame = pd.DataFrame(rows, columns=columns)
     frame["variant"] = frame["variant"].map(without_draw)

@@ -1,8 +1,8 @@
-"""Nested validation: the variant, too, is chosen without the family that it is judged on.
+"""Nested validation: the choice of the variant does not use the held-out family.
 
-Choosing the best of several variants on the folds that are then reported flatters it. Here each
-outer fold holds out a family, inner folds over the remaining families choose the variant with the
-least macro error, and only then is the held-out family predicted (docs/methods.md, Nested choice).
+The best of several variants has too low an error on the folds that chose it. Here each outer fold
+holds out a family, inner folds over the other families choose the variant with the least macro
+error, and this variant predicts the held-out family (docs/methods.md, Nested choice).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from mteblite.validation.targets import combine, macro_weights
 CHOSEN = "chosen"
 """Variant name of nested predictions."""
 INNER_MARK = "\x1f"
-"""Stands between an outer fold's name and an inner one's number; no family's name has it."""
+"""Separates an outer fold's name and an inner fold's number; it is in no family's name."""
 
 
 def predict_nested(
@@ -44,18 +44,12 @@ def predict_nested(
     name: str = CHOSEN,
     patience: float = 0.0,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Predict every family by the variant that the other families choose.
+    """Predict every family by the variant that the other families choose; see `predict_protocol`.
 
-    Args:
-        evidences: the suite's tasks with the kept reference models.
-        variants: candidates, simplest first: of equally good ones the first is chosen.
-        settings: K, seed and the like.
-        refits: pass the same dict to several calls to share their work.
-        progress: called with (tasks done, all tasks) after each task.
-        name: variant name of the predictions, e.g. a preset's.
-        patience: take the first variant that is not worse than the best by more than this many
-            standard errors of their difference over families; 0 takes the best. With few families
-            the least error is mostly luck.
+    Variants are candidates, simplest first; of equally good ones the first is chosen. With
+    `patience` above 0, the first variant is chosen that is worse than the best by at most this many
+    standard errors of their difference over families, because with few families the least error is
+    mostly chance.
 
     Returns:
         Predictions as of `predict_protocol` with protocol `nested_family_lomo` and variant `name`;
@@ -73,7 +67,7 @@ def predict_nested(
     frame = predict_folds(evidences, choices, folds, settings, shared, progress)
     types = types_of(evidences)
     is_inner = frame["fold"].str.contains(INNER_MARK, regex=False)
-    # Of all rows first: a column given to a frame without rows would bring its own.
+    # For all rows first, because assigning a column to a frame without rows would add rows.
     outer_of = frame["fold"].str.partition(INNER_MARK)[0]
     inner_rows = frame.assign(outer=outer_of)[is_inner]
     order = {str(choice): place for place, choice in enumerate(choices)}
@@ -95,7 +89,7 @@ def predict_nested(
 
 
 def _inner(fold: Fold, families: Mapping[str, str]) -> list[Fold]:
-    """The inner folds of an outer one, as cross-fitting deals them, so that fits are shared."""
+    """Return the inner folds of an outer one: those of cross-fitting, so that fits are shared."""
     models = sorted(families)
     train = np.array([fold.trains(model) for model in models])
     found = []
@@ -115,7 +109,7 @@ def _choose(
     families: Mapping[str, str],
     patience: float,
 ) -> dict[str, object]:
-    """The variant with the least inner macro error, or a simpler one that is not clearly worse."""
+    """Return the variant with the least inner macro error, or a simpler one within `patience`."""
     errors = _errors(rows, types)
     means = {v: float(e.mean()) for v, e in errors.items() if len(e)}
     ranked = sorted(means, key=lambda v: (round(means[v], 12), order[v]))
@@ -140,9 +134,9 @@ def _choose(
 
 
 def _errors(rows: pd.DataFrame, types: Mapping[str, str]) -> dict[str, pd.Series]:
-    """Absolute inner macro error of each model, by variant.
+    """Return the absolute inner macro error of each model, by variant.
 
-    Where no model has every task, the mean over the tasks that each has.
+    Where no model has every task, the error is the mean over each model's tasks.
     """
     if rows.empty:
         return {}

@@ -1,4 +1,4 @@
-"""How well predictions tell that a model lies beyond the models that trained its fold."""
+"""Detection of models beyond the range of their fold's training models."""
 
 from __future__ import annotations
 
@@ -33,33 +33,16 @@ def training_ranges(evidences: Sequence[TaskEvidence], protocol: str) -> pd.Data
 
 
 def flag_metrics(
-    predictions: pd.DataFrame, evidences: Sequence[TaskEvidence], protocol: str
+    rows: pd.DataFrame, ranges: pd.DataFrame, types: Mapping[str, str]
 ) -> pd.DataFrame:
     """Return how often models beyond the training range are flagged, by variant.
 
-    A model is flagged where its predicted macro mean lies beyond all training models'.
-
-    Args:
-        predictions: of one protocol; see `predict_protocol`.
-        evidences: the suite's tasks.
-        protocol: theirs.
+    A model is flagged where its predicted macro mean is beyond those of all training models. The
+    rows are predictions of one protocol, and the ranges its `training_ranges`.
 
     Returns:
         variant, n_beyond, flagged (share of those beyond), n_inside, false_flags (share of those
         inside); NaN without such models.
-    """
-    types = types_of(evidences)
-    rows = predictions[predictions["protocol"] == protocol]
-    return flags(rows, training_ranges(evidences, protocol), types)
-
-
-def flags(rows: pd.DataFrame, ranges: pd.DataFrame, types: Mapping[str, str]) -> pd.DataFrame:
-    """Return what `flag_metrics` does, from the stored ranges.
-
-    Args:
-        rows: predictions of one protocol.
-        ranges: its `training_ranges`.
-        types: type of every task.
     """
     ranges = ranges.set_index("fold")
     tasks = sorted(types)
@@ -69,7 +52,7 @@ def flags(rows: pd.DataFrame, ranges: pd.DataFrame, types: Mapping[str, str]) ->
         predicted=rows["predicted"] * mass, actual=rows["actual"] * mass, weight=mass
     )
     keys = ["variant", "fold", "model"]
-    # A task without a prediction makes the macro mean undefined, not smaller.
+    # A task without a prediction makes the macro mean undefined.
     known = parts.dropna(subset=["predicted", "actual"])
     sums = known.groupby(keys)[["predicted", "actual", "weight"]].sum()
     sums = sums[np.isclose(sums["weight"], 1.0)].reset_index()

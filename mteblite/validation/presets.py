@@ -18,7 +18,6 @@ class Preset(Strict):
     """A named set of variants.
 
     Attributes:
-        name: its name.
         description: one sentence.
         patience: see `predict_nested`.
         variants: candidates, simplest first.
@@ -43,7 +42,7 @@ def find_preset(name: str) -> Preset:
     """Return a preset by name.
 
     Raises:
-        ValueError: it is unknown.
+        ValueError: the name is unknown.
     """
     known = packaged_presets()
     if name not in known:

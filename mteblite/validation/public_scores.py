@@ -1,4 +1,4 @@
-"""Full scores of models without item outcomes: what a joint calibration learns tasks from."""
+"""Full scores of models without item outcomes, for the covariance of a joint calibration."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def gather_public_scores(
     known: Collection[str],
     official: pd.DataFrame | None = None,
 ) -> PublicScores | None:
-    """Return the scores of further models, or None where there are none.
+    """Return the scores of models without outcomes; None without any.
 
     Args:
         tasks: task, pool_task of the suite.
-        members: model, family of the suite's reference models, pruned ones too.
+        members: model, family of the suite's reference models, also of pruned ones.
         full_scores: pool_task, model, main_score.
-        known: models with outcomes, which teach by themselves.
+        known: models with outcomes, which are left out.
         official: model, family, task, main_score of models outside the suite, e.g. of
-            `official_scores`; rows of a model that the suite has are left out.
+            `official_scores`; rows of the suite's models are left out.
 
     Raises:
         ValueError: a model has two scores of a task.

@@ -11,17 +11,18 @@ import pandas as pd
 from mteblite.validation.bootstrap import drawn_intervals, drawn_mean
 from mteblite.validation.folds import NESTED
 from mteblite.validation.metrics import SUITE_TARGETS, score_matrices, validation_metrics
-from mteblite.validation.out_of_range import flags
+from mteblite.validation.out_of_range import flag_metrics
 from mteblite.validation.targets import combine, target_weights
 from mteblite.validation.variants import without_draw
 
 COLUMNS = ["protocol", "variant", "target", "metric", "value", "n_models", "lower", "upper"]
 RANDOM = "random/mean"
 SAME_FOLDS = {NESTED: "family_lomo"}
-"""Protocol whose baselines another is compared with, because it has the same folds."""
+"""Protocol -> the protocol of its baselines, which has the same folds."""
 
 Errors = dict[tuple[str, str, str], pd.Series]
-"""(protocol, variant, target) -> absolute error of each model, averaged over draws."""
+"""(protocol, variant, target) -> absolute error of each model, mean over draws."""
+NAN = float("nan")
 
 
 def published_metrics(
@@ -38,7 +39,7 @@ def published_metrics(
         task_types: type of every task of the suite.
         families: family of every model; intervals redraw families.
         ranges: protocol, fold, low, high; see `training_ranges`.
-        candidates: variants that the nested protocol chose from.
+        candidates: variants from which the nested protocol chose.
 
     Returns:
         The metrics of `validation_metrics`; `mae_minus_random` and `share_better_than_random` of
@@ -58,13 +59,13 @@ def published_metrics(
         *_optimism(errors, families, candidates),
         *_flag_rows(predictions, task_types, ranges),
     ]
-    # Rows without any value would make the concatenation guess at types.
+    # An empty frame would change the types of the concatenated columns.
     frames = [found[COLUMNS], *([pd.DataFrame(extra, columns=COLUMNS)] if extra else [])]
     return pd.concat(frames, ignore_index=True).sort_values(keys, ignore_index=True)
 
 
 def absolute_errors(predictions: pd.DataFrame, task_types: Mapping[str, str]) -> Errors:
-    """Return the errors of macro and mean by model; of random baselines the mean over draws."""
+    """Return the absolute errors of macro and mean by model."""
     tasks = sorted(task_types)
     weights = target_weights(tasks, task_types)
     sums: dict[tuple[str, str, str], list[pd.Series]] = {}
@@ -79,26 +80,24 @@ def absolute_errors(predictions: pd.DataFrame, task_types: Mapping[str, str]) ->
 
 
 def _against_random(errors: Errors, families: Mapping[str, str]) -> list[tuple[Any, ...]]:
-    """Error minus that of random items on the same models, family by family redrawn."""
+    """Return the rows of error minus error of random items, with intervals over families."""
     rows: list[tuple[Any, ...]] = []
     for (protocol, variant, target), own in sorted(errors.items()):
         random = errors.get((SAME_FOLDS.get(protocol, protocol), RANDOM, target))
         if random is None or variant == RANDOM:
             continue
         row, drawn = _difference(own, random, families)
-        better = float((drawn < 0).mean()) if len(drawn) else float("nan")
-        rows.append((protocol, variant, target, "mae_minus_random", *row))
-        rows.append(
-            (protocol, variant, target, "share_better_than_random", better, row[1],
-             float("nan"), float("nan"))
-        )  # fmt: skip
+        better = float((drawn < 0).mean()) if len(drawn) else NAN
+        head = (protocol, variant, target)
+        rows.append((*head, "mae_minus_random", *row))
+        rows.append((*head, "share_better_than_random", better, row[1], NAN, NAN))
     return rows
 
 
 def _optimism(
     errors: Errors, families: Mapping[str, str], candidates: Sequence[str]
 ) -> list[tuple[Any, ...]]:
-    """How much choosing on the folds that are reported flatters; see `nested.optimism`."""
+    """Return the rows of the naive error of the best variant, and of nested minus naive error."""
     rows: list[tuple[Any, ...]] = []
     means = {
         name: float(errors["family_lomo", name, "macro"].mean())
@@ -112,9 +111,8 @@ def _optimism(
         best = min(known, key=lambda name: (known[name], name))
         naive = errors["family_lomo", best, "macro"]
         row, _ = _difference(own, naive, families)
-        nan = float("nan")
         count = int(naive.notna().sum())
-        rows.append((protocol, variant, target, "naive_best_mae", known[best], count, nan, nan))
+        rows.append((protocol, variant, target, "naive_best_mae", known[best], count, NAN, NAN))
         rows.append((protocol, variant, target, "optimism", *row))
     return rows
 
@@ -122,10 +120,10 @@ def _optimism(
 def _difference(
     first: pd.Series, second: pd.Series, families: Mapping[str, str]
 ) -> tuple[tuple[float, int, float, float], np.ndarray]:
-    """(mean difference, models, lower, upper) of paired errors, and its draws."""
+    """Return (mean difference, models, lower, upper) of paired errors, and its draws."""
     gap = (first - second).dropna()
     if gap.empty:
-        return (float("nan"), 0, float("nan"), float("nan")), np.empty(0)
+        return (NAN, 0, NAN, NAN), np.empty(0)
     cluster = np.array([families[str(m)] for m in gap.index], dtype=object)
     value, low, high, drawn = drawn_mean(gap.to_numpy(dtype=float), cluster)
     return (value, len(gap), low, high), drawn
@@ -134,17 +132,16 @@ def _difference(
 def _flag_rows(
     predictions: pd.DataFrame, task_types: Mapping[str, str], ranges: pd.DataFrame
 ) -> list[tuple[Any, ...]]:
-    """How often models beyond the training range are flagged, and how often others are."""
-    nan = float("nan")
+    """Return how often models beyond the training range are flagged, and how often others are."""
     rows: list[tuple[Any, ...]] = []
     names = predictions["variant"].map(without_draw)
     once = predictions[predictions["variant"] == names]  # of random baselines the first draw
     for protocol, part in once.groupby("protocol", sort=True):
         known = ranges[ranges["protocol"] == protocol]
-        for row in flags(part, known, task_types).to_dict("records"):
+        for row in flag_metrics(part, known, task_types).to_dict("records"):
             head = (str(protocol), row["variant"], "macro")
-            beyond = (row["flagged"], row["n_beyond"], nan, nan)
-            inside = (row["false_flags"], row["n_inside"], nan, nan)
+            beyond = (row["flagged"], row["n_beyond"], NAN, NAN)
+            inside = (row["false_flags"], row["n_inside"], NAN, NAN)
             rows.append((*head, "out_of_range_flagged", *beyond))
             rows.append((*head, "out_of_range_false_flags", *inside))
     return rows

@@ -1,8 +1,8 @@
 """Predictions of one task after refitting it on some of its models, for many variants at once.
 
-The fits are those of a release (`calibrations.task_fit`); here are the baselines beside them, and
-what folds that train on the same models share, so that a suite of 41 tasks by 46 models costs
-minutes, not days.
+The fits are those of a release (`calibrations.task_fit`). This module adds the baselines, and a
+cache for folds with the same training models: a suite of 41 tasks and 46 models takes minutes
+instead of days.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class TaskRefits:
 
     Attributes:
         fits: the task's fits.
-        seed: enters the draws of the baselines.
+        seed: part of the key of the baselines' draws.
         random_draws: draws of the random baselines.
         token_costs: (n_items,) tokens of each item; None = texts by task type.
         compared: variant whose selection sets the budget of `same_token`.
@@ -58,17 +58,16 @@ class TaskRefits:
     def predict_many(
         self, train: np.ndarray, choices: Sequence[Variant | Baseline]
     ) -> dict[str, np.ndarray]:
-        """Predict the full scores of all models from what the training models teach.
+        """Predict the full scores of all models by fits on the training models.
 
         Args:
-            train: (n_models,) mask of the models to restandardise, refit, reselect and
-                recalibrate on.
-            choices: variants and baselines. A joint calibration counts as the line that it starts
-                from; see `JointFolds` for what it makes of that.
+            train: (n_models,) mask of the training models.
+            choices: variants and baselines. For a joint calibration the prediction is the estimate
+                after its `starting_line`; `JointFolds` has the joint prediction.
 
         Returns:
-            By name (n_draws, n_models) clipped predictions, one draw but for random baselines; NaN
-            where an estimate is undefined.
+            By name (n_draws, n_models) clipped predictions. Only random baselines have several
+            draws. NaN where an estimate is undefined.
         """
         found = {}
         for choice in choices:
@@ -82,9 +81,9 @@ class TaskRefits:
         return found
 
     def start(self, train: np.ndarray, choice: Variant | Baseline) -> tuple[np.ndarray, np.ndarray]:
-        """Return what a joint calibration starts from; see `TaskFits.start`.
+        """Return the estimates before a joint calibration; see `TaskFits.start`.
 
-        The baseline `cross_task` starts from whole pools.
+        Those of the baseline `cross_task` are the scores on whole pools.
         """
         if not isinstance(choice, Baseline):
             return self.fits.start(train, choice)
@@ -94,7 +93,7 @@ class TaskRefits:
         return moved, np.where(train, moved, np.nan)
 
     def _predict(self, train: np.ndarray, choice: Variant | Baseline) -> np.ndarray:
-        """(n_draws, n_models) predictions, not clipped."""
+        """Return (n_draws, n_models) predictions, not clipped."""
         if isinstance(choice, Variant):
             return self.fits.calibrated(train, choice)[None]
         raw, scores = self._baseline(train, choice), self.evidence.full_scores[train]
@@ -107,14 +106,14 @@ class TaskRefits:
         return np.stack([slope * r + shift for (slope, shift), r in zip(lines, raw, strict=True)])
 
     def _baseline(self, train: np.ndarray, choice: Baseline) -> np.ndarray:
-        """(n_draws, n_models) raw estimates of a baseline."""
+        """Return (n_draws, n_models) raw estimates of a baseline."""
         if choice.source in ("pool", CROSS_TASK):
             return self.evidence.pool_scores[None]
         return self._random if choice.source == "random" else self._same_token(train)
 
     @cached_property
     def _random(self) -> np.ndarray:
-        """(n_draws, n_models) raw estimates of uniform random selections."""
+        """Raw estimates (n_draws, n_models) of uniform random selections."""
         n_items = len(self.evidence.items)
         k = min(self._baseline_k, n_items)
         keys = (self.seed, self.evidence.task, "random baseline", k)
@@ -123,7 +122,7 @@ class TaskRefits:
         )
 
     def _same_token(self, train: np.ndarray) -> np.ndarray:
-        """(n_draws, n_models) raw estimates of random selections that cost what the other does."""
+        """Return (n_draws, n_models) raw estimates of random selections with the compared cost."""
         evidence = self.evidence
         costs = item_costs(evidence.task_type, len(evidence.items), self.token_costs)
         if np.ptp(costs) == 0.0:
@@ -139,7 +138,7 @@ class TaskRefits:
         return self._paid[budget]
 
     def _means_of(self, draws: Sequence[np.ndarray]) -> np.ndarray:
-        """(n_draws, n_models) means, or set statistics, on each draw's items."""
+        """Return (n_draws, n_models) means, or set statistics, on each draw's items."""
         evidence, mass = self.evidence, pool_weights(self.evidence)
         rows: list[np.ndarray] = []
         for chosen in draws:

@@ -1,9 +1,10 @@
-"""All protocols of a suite's validation, on shared fits."""
+"""All protocols of a suite's validation, with shared fits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pandas as pd
 
@@ -24,20 +25,20 @@ from mteblite.validation.refit import TaskRefits
 from mteblite.validation.variants import suite_variants
 
 MIN_NESTED_FAMILIES = 3
-"""With fewer, the other families cannot be held out from each other to choose a variant."""
+"""Fewest families for inner folds that choose a variant."""
 CHOICE_COLUMNS = ["preset", "fold", "variant", "inner_mae", "runner_up_mae"]
 
 
 @dataclass(frozen=True)
 class Validation:
-    """What the protocols found.
+    """Results of the protocols.
 
     Attributes:
-        predictions: see `predict_protocol`; of the nested protocol one variant, `chosen:<preset>`.
+        predictions: see `predict_protocol`; the nested protocol has the variant `chosen:<preset>`.
         folds: see `fold_members`.
-        ranges: protocol, fold, low, high: macro means of the fold's training models.
+        ranges: protocol, fold, low, high: see `training_ranges`.
         choices: CHOICE_COLUMNS; the variant that the nested protocol chose in each fold.
-        absent: why a protocol that was asked for was not run, by protocol.
+        absent: by protocol of the suite file, the reason for not running it.
     """
 
     predictions: pd.DataFrame
@@ -55,15 +56,9 @@ def validate(
     settings: Settings,
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Validation:
-    """Run protocols over the standard variants, those of a preset, and the chosen one.
+    """Run protocols over the standard variants, those of a preset, and the suite's chosen one.
 
-    Args:
-        evidences: the suite's tasks with the kept reference models.
-        chosen: the suite's own variant.
-        preset: further variants, from which the nested protocol chooses; None = neither.
-        protocols: names in `folds.PROTOCOLS`.
-        settings: K, seed and the like.
-        progress: called with (protocol, tasks done, all tasks).
+    The nested protocol chooses from the preset. `progress` gets (protocol, tasks done, all tasks).
 
     Raises:
         ValueError: see `predict_protocol`.
@@ -75,16 +70,16 @@ def validate(
     choices = pd.DataFrame(columns=CHOICE_COLUMNS)
     run = [p for p in dict.fromkeys(protocols) if p not in absent]
     for protocol in run:
-        told = _progress(progress, protocol)
+        report = partial(progress, protocol)
         if protocol == NESTED and preset is not None:
             frame, found = predict_nested(
-                evidences, preset.variants, settings, refits=refits, progress=told,
+                evidences, preset.variants, settings, refits=refits, progress=report,
                 name=nested_name(preset.name), patience=preset.patience,
             )  # fmt: skip
             choices = found.assign(preset=preset.name)[CHOICE_COLUMNS]
         else:
             frame = predict_protocol(
-                evidences, variants, protocol, settings, refits=refits, progress=told
+                evidences, variants, protocol, settings, refits=refits, progress=report
             )
         frames.append(frame)
     ranges = [training_ranges(evidences, p).assign(protocol=p) for p in run]
@@ -98,12 +93,12 @@ def validate(
 
 
 def nested_name(preset: str) -> str:
-    """Return the variant name of predictions by what each fold chose from a preset."""
+    """Return the variant name of predictions by the variants that folds chose from a preset."""
     return f"{CHOSEN}:{preset}"
 
 
 def why_absent(protocol: str, evidences: Sequence[TaskEvidence], preset: Preset | None) -> str:
-    """Return why a protocol cannot be run, or "" where it can."""
+    """Return the reason why a protocol cannot run; "" if it can."""
     count = len(set(family_by_model(evidences).values()))
     needed = {FRONTIER: MIN_FRONTIER_FAMILIES, NESTED: MIN_NESTED_FAMILIES}.get(protocol, 0)
     if count < needed:
@@ -111,9 +106,3 @@ def why_absent(protocol: str, evidences: Sequence[TaskEvidence], preset: Preset 
     if protocol == NESTED and preset is None:
         return "the suite names no preset to choose variants from"
     return ""
-
-
-def _progress(
-    progress: Callable[[str, int, int], None], protocol: str
-) -> Callable[[int, int], None]:
-    return lambda done, total: progress(protocol, done, total)

@@ -1,8 +1,8 @@
-"""What a prediction is judged on: single tasks, their mean, the mean over type means.
+"""Targets of predictions: single tasks, their mean, and the mean over type means.
 
 `macro` is mteb's Mean(TaskType): the mean over types of the mean over the tasks of a type; `mean`
 is Mean(Task). Both exist only for a model with every task (mteb
-`benchmarks/_benchmark_metrics.py`). The parts of an aggregate count as one task together.
+`benchmarks/_benchmark_metrics.py`). The parts of an aggregate together count as one task.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Share independent work out over threads: numpy and the compiled loops run side by side."""
+"""Run independent work in threads: NumPy and compiled loops run in parallel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 MAX_WORKERS = 4
-"""More wait for each other in what is left of Python."""
+"""With more threads, the interpreter lock limits the speed."""
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -17,15 +17,13 @@ Made = TypeVar("Made")
 def in_threads(
     function: Callable[[Given], Made], given: Sequence[Given], workers: int | None = None
 ) -> Iterator[Made]:
-    """Yield function(x) for each x, in their order; one failure ends all that has not begun.
+    """Yield function(x) for each x, in order; a failure cancels all calls that have not begun.
 
-    Args:
-        function: must not depend on which thread runs it, or when.
-        given: arguments.
-        workers: threads; None = one per core that this process may use, at most MAX_WORKERS.
+    Results must not depend on the thread or the time of the call. By default there is one worker
+    per core of this process, at most MAX_WORKERS.
 
     Raises:
-        ValueError: there is less than one worker.
+        ValueError: `workers` is below 1.
     """
     if workers is not None and workers < 1:
         raise ValueError(f"work needs at least 1 worker, got {workers}")

@@ -3,13 +3,12 @@
 A variant is `<selection>/<estimator>/<set selection>`. Baselines:
 
 - `random/mean`: K uniform random items, one entry per draw;
-- `same_token/mean`: random items for the tokens (or texts) that a compared selection costs;
-- `pool/mean`: the whole pool's score: the error of pool against full task, which no selection can
-  undercut;
-- `cross_task/blup`: no item of the task at all, predicted from the model's other tasks.
+- `same_token/mean`: random items with the cost in tokens (or texts) of a compared selection;
+- `pool/mean`: the score of the whole pool, whose error is a lower bound for selections;
+- `cross_task/blup`: prediction from the model's other tasks, without items of the task.
 
-The first three are calibrated per task like the variants; `+none` (`pool/mean+none`) is the same
-uncalibrated, `+offset` shifted only.
+The first three are calibrated per task like the variants; `+none` (`pool/mean+none`) is
+uncalibrated, `+offset` only shifted.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ DRAW_MARK = "#"
 
 @dataclass(frozen=True)
 class Baseline:
-    """Something to beat: a name in BASELINE_SOURCES, with a calibration."""
+    """A baseline: a name in BASELINE_SOURCES, with a calibration."""
 
     source: str
     calibration: str = "linear"
@@ -46,14 +45,14 @@ CROSS_TASK = "cross_task"
 BASELINE_SOURCES = {"random": "mean", "pool": "mean", "same_token": "mean", CROSS_TASK: "blup"}
 """Baseline -> its estimator."""
 COMPARED = Variant("anchor", "mean", "anchorset")
-"""The selection whose cost `same_token` gets, unless told otherwise: the published one."""
+"""The default selection whose cost `same_token` has: the published one."""
 SEED_VARIANTS: tuple[Variant, ...] = tuple(
     Variant(*parts)
     for parts in product(("anchor", "fisher"), ("mean", "pirt", "gp"), ("strat", "anchorset"))
 )
-"""The twelve that MTEB-lite chose from (docs/methods.md, Variants and presets)."""
+"""The twelve variants that MTEB-lite compared (docs/methods.md, Variants and presets)."""
 STRATIFIED = Variant("strat", "mean", "strat")
-"""A rule for models better than every reference model (docs/methods.md, Difficulty strata)."""
+"""A variant for models better than every reference model (docs/methods.md, Difficulty strata)."""
 BASELINES: tuple[Baseline, ...] = (
     Baseline("random"),
     Baseline("random", "none"),
@@ -65,20 +64,16 @@ BASELINES: tuple[Baseline, ...] = (
 
 
 def suite_variants(chosen: Sequence[Variant] = ()) -> list[Variant | Baseline]:
-    """Return what a suite's validation compares: the seed's variants, strat, the baselines.
-
-    Args:
-        chosen: further variants, e.g. the one a suite file asks for.
-    """
+    """Return the variants of a suite's validation: published, stratified, chosen, and baselines."""
     everything: list[Variant | Baseline] = [*SEED_VARIANTS, STRATIFIED, *chosen, *BASELINES]
     return list({str(variant): variant for variant in everything}.values())
 
 
 def parse_variant(text: str) -> Variant | Baseline:
-    """Read a variant or a baseline by its name.
+    """Return a variant or a baseline by its name.
 
     Raises:
-        ValueError: the name is neither; it says what is allowed.
+        ValueError: the name is neither; the message lists allowed names.
     """
     body, _, calibration = text.partition("+")
     source, _, rest = body.partition("/")

@@ -1,10 +1,9 @@
-"""The address of a vector: the prompt that mteb would use, spelled out, and the token cap."""
+"""The address of a vector: the literal prompt that mteb would use, and the token cap."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,9 @@ if TYPE_CHECKING:
 
 PROMPT_TYPES = ("query", "document", "")
 
+_PROMPT_NAMES = {"query": ["query"], "document": ["document", "passage", "corpus"]}
+"""Names under which sentence-transformers looks for a prompt, by prompt type."""
+
 
 @dataclass(frozen=True)
 class Address:
@@ -22,8 +24,8 @@ class Address:
 
     Attributes:
         prompt: literal text put before it.
-        route: what else the model is told: the prompt type of models that route by it; task and
-            prompt type of encoders whose prompts are their own business.
+        route: other input of the model: the prompt type where the model routes by it; task and
+            prompt type where the encoder's own code picks the prompt; else "".
         cap: token cap, None where the model's own limit is lower.
         numerics: precision and backend, "" for the model's own.
     """
@@ -43,9 +45,9 @@ def literal_prompt(inner: Any, task: TaskMetadata, prompt_type: str) -> tuple[st
     """Return the prompt that mteb's wrapper puts before a task's texts, and the route.
 
     Follows mteb's `SentenceTransformerEncoderWrapper.encode` and
-    `InstructSentenceTransformerModel.encode`, down to the prompts that sentence-transformers
-    falls back to when mteb gives none. Any other encoder picks prompts in its own code: its
-    vectors are kept per task and prompt type and shared with no other task.
+    `InstructSentenceTransformerModel.encode`, including the prompts that sentence-transformers
+    uses when mteb gives none. Any other encoder picks prompts in its own code. Its vectors are
+    kept per task and prompt type, and no other task shares them.
     """
     from mteb.models import SentenceTransformerEncoderWrapper
     from mteb.models.instruct_wrapper import InstructSentenceTransformerModel
@@ -82,7 +84,7 @@ def set_token_cap(inner: Any, cap: int) -> None:
     """Lower the token limit of a sentence-transformers model."""
     first = inner.model[0]
     if type(first).__name__ == "StaticEmbedding":
-        # It has no limit of its own, but its tokenizer can cut.
+        # A static model has no limit, but its tokenizer can truncate.
         first.tokenizer.enable_truncation(cap)
     else:
         inner.model.max_seq_length = cap
@@ -97,14 +99,12 @@ def _or_default(model: Any, prompt: str | None, prompt_type: str) -> str:
     """The prompt that sentence-transformers uses where mteb passes None."""
     if prompt is not None:
         return prompt
-    names: Sequence[str] = {"query": ["query"], "document": ["document", "passage", "corpus"]}.get(
-        prompt_type, []
-    )
+    names = _PROMPT_NAMES.get(prompt_type, [])
     name = next((n for n in names if n in model.prompts), model.default_prompt_name)
     return model.prompts.get(name) or ""
 
 
 def _routes(model: Any) -> bool:
-    """Whether queries and documents go different ways through the model."""
+    """Whether the model encodes queries and documents by different modules."""
     names = {type(module).__name__ for module in model}
     return bool(names & {"Router", "Asym"}) or "task" in model.get_model_kwargs()

@@ -1,8 +1,8 @@
-"""Which texts the rows of a shard belong to: one key file beside each shard, written whole.
+"""Key files: one beside each shard names the texts that the shard's rows belong to.
 
-There is no central index, so that any number of processes and machines write without a lock. A
-file's name holds the shard's name and the hash of its own content. It appears after its shard, so
-a crash in between leaves a shard that nothing names and costs time alone.
+There is no central index, so any number of processes and machines can write without a lock. A
+key file's name holds the shard's name and the hash of its own content. It is written after its
+shard. A crash in between leaves an unused shard, and its texts are encoded again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mteblite.vectors.shards import write_whole
+from mteblite.files import write_whole
 
 logger = logging.getLogger(__name__)
 
@@ -26,14 +26,14 @@ KEY = np.dtype("V16")
 
 @dataclass(frozen=True)
 class Space:
-    """The texts of one model and prompt, as the key files of its folder say.
+    """The stored texts of one model and prompt, from the key files of its folder.
 
     Attributes:
         files: names of the key files that were read.
         shards: shard names, ascending.
         keys: (n,) keys of all texts, ascending and unique.
         number: (n,) position in `shards` of the shard that holds a text.
-        row: (n,) its row there.
+        row: (n,) row of the text in that shard.
     """
 
     files: frozenset[str]
@@ -76,19 +76,18 @@ def read_space(folder: Path, files: frozenset[str]) -> Space:
     found = {name: keys for name in sorted(files) if (keys := _read(folder / name)) is not None}
     shards = sorted({_shard(name) for name in found})
     place = {shard: number for number, shard in enumerate(shards)}
-    parts = list(found.values())
-    keys = np.concatenate(parts) if parts else np.empty(0, dtype=KEY)
-    numbers = [np.full(len(k), place[_shard(name)], dtype=np.int64) for name, k in found.items()]
-    rows = [np.arange(len(k), dtype=np.int64) for k in parts]
-    # Of a text that two writers stored at once the first shard by name counts, for every reader.
+    none = np.empty(0, dtype=np.int64)
+    numbers = [none, *(np.full(len(k), place[_shard(name)]) for name, k in found.items())]
+    rows = [none, *(np.arange(len(k)) for k in found.values())]
+    keys = np.concatenate([np.empty(0, dtype=KEY), *found.values()])
+    # Two writers can store one text at once. Every reader takes the first shard by name.
     keys, first = np.unique(keys, return_index=True)
-    number = np.concatenate(numbers)[first] if parts else np.empty(0, dtype=np.int64)
-    row = np.concatenate(rows)[first] if parts else np.empty(0, dtype=np.int64)
+    number, row = np.concatenate(numbers)[first], np.concatenate(rows)[first]
     return Space(files, tuple(shards), keys, number, row)
 
 
 def drop_keys(folder: Path, shard: str) -> None:
-    """Remove the key files of a shard: its texts count as missing from now on."""
+    """Remove the key files of a shard, so that its texts count as missing."""
     for path in folder.glob(f"{shard}-*{SUFFIX}"):
         path.unlink(missing_ok=True)
 
@@ -100,7 +99,7 @@ def _shard(name: str) -> str:
 def _read(path: Path) -> np.ndarray | None:
     try:
         content = path.read_bytes()
-    except FileNotFoundError:  # dropped by another process a moment ago
+    except FileNotFoundError:  # another process removed it
         return None
     if path.stem.partition("-")[2] != _digest(content) or len(content) % KEY.itemsize:
         logger.warning("%s does not hold what was written; removed, encode its texts again", path)

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
 
 import numpy as np
 
-# Rows copied at once: large enough to be fast, small enough not to hold a shard twice.
+from mteblite.files import write_whole
+
 _BLOCK = 16384
+"""Rows copied at once: large enough to be fast, small enough not to hold a shard twice."""
 
 _VERIFIED: dict[str, tuple[int, int]] = {}
 """Size and time of the shards that this process has written, or compared with their hash."""
 
 
 def write_shard(folder: Path, array: np.ndarray) -> str:
-    """Write a shard so that its name only ever stands for the whole file; return the name.
+    """Write a shard, complete or not at all, and return its name.
 
     Args:
-        folder: where shards of one model and prompt lie; made when absent.
+        folder: the shards of one model and prompt; made when absent.
         array: (n, dim) float32, C-contiguous.
     """
     name = content_hash(array)
@@ -35,11 +33,11 @@ def write_shard(folder: Path, array: np.ndarray) -> str:
 def open_shard(path: Path) -> np.ndarray:
     """Memory-map a shard, (n, dim) float32.
 
-    The first use in a process, and any use after its size or time changed, reads the file whole
-    and compares it with the hash that is its name.
+    The first use in a process, and any use after its size or time changed, reads the whole file
+    and compares its hash with its name.
 
     Raises:
-        ValueError: the file is missing, cut short or altered; says how.
+        ValueError: the file is missing, cut short or altered; names the problem.
     """
     try:
         data: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -48,7 +46,7 @@ def open_shard(path: Path) -> np.ndarray:
             if content_hash(data) != path.stem:
                 raise ValueError("it does not hold what was written")
             _VERIFIED[str(path)] = state
-    # Other errors of the system (too many open files, no permission) say nothing of the data.
+    # Other system errors (too many open files, no permission) do not mean damaged data.
     except (FileNotFoundError, ValueError, EOFError) as error:
         raise ValueError(f"shard {path} cannot be used: {error}") from error
     if data.ndim != 2 or data.dtype != np.float32:
@@ -75,18 +73,3 @@ def content_hash(array: np.ndarray) -> str:
     if array.size:
         digest.update(np.ascontiguousarray(array).data.cast("B"))
     return digest.hexdigest()[:32]
-
-
-def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
-    """Write a file that appears whole or not at all, and is on the disk when it does."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f".{path.stem}.{os.getpid()}.{time.time_ns()}")
-    try:
-        with scratch.open("wb") as stream:
-            write(stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        scratch.replace(path)
-    except BaseException:
-        scratch.unlink(missing_ok=True)
-        raise

@@ -1,8 +1,8 @@
 """Vectors by content: a text is encoded once per model, prompt and token cap.
 
-Layout: `<root>/<model_fp>/<prompt_fp>/<shard>.npy`, float32, named by the hash of its content, and
-beside it a key file that says which text each row belongs to (`keys.py`). Both are written whole,
-so a crash costs time and nothing else, and no writer waits for another.
+Layout: `<root>/<model_fp>/<prompt_fp>/<shard>.npy`, float32, named by the hash of its content. The
+key file beside it names the text of each row (`keys.py`). Both are written complete or not at all,
+so a crash loses no stored vector, and no writer waits for another.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from mteblite.vectors.keys import Space, drop_keys, key_files, read_space, text_keys, write_keys
 from mteblite.vectors.shards import gather, open_shard, write_shard
+from mteblite.vectors.vector_values import check_vectors
 
 
 class DamagedShardError(ValueError):
@@ -39,24 +40,20 @@ class VectorStore:
     """Content-addressed vectors on disk."""
 
     def __init__(self, root: Path) -> None:
-        """Open a store; nothing is read or written yet.
-
-        Args:
-            root: its folder, made on first use.
-        """
+        """Open a store in a folder, which is made on first use."""
         self.root = root
         self._spaces: dict[Path, Space] = {}
 
     def locate(self, model_fp: str, prompt_fp: str, texts: Sequence[str]) -> Located:
-        """Return where texts lie now; hand it to `get` to look them up once instead of twice."""
+        """Return where texts lie now; `get` takes it to save a second look-up."""
         return self._locate(self.root / model_fp / prompt_fp, text_keys(texts))
 
     def put(self, model_fp: str, prompt_fp: str, texts: Sequence[str], vectors: np.ndarray) -> int:
-        """Store the vectors of texts; texts already stored keep what they have.
+        """Store the vectors of texts; texts already stored keep their vectors.
 
         Args:
             model_fp: the checkpoint's fingerprint.
-            prompt_fp: fingerprint of prompt, token cap and whatever else changes a vector.
+            prompt_fp: the address's fingerprint (`Address.fingerprint`).
             texts: n texts; of repeated ones the first counts.
             vectors: (n, dim) finite floats.
 
@@ -65,10 +62,11 @@ class VectorStore:
 
         Raises:
             ValueError: the shape does not fit, a value is not finite, or the width differs from
-                what is stored at this address.
+                that of the vectors stored at this address.
         """
         folder = self.root / model_fp / prompt_fp
-        array, keys = _checked(texts, vectors), text_keys(texts)
+        array = check_vectors(vectors, texts, f"model {model_fp}, prompt {prompt_fp}")
+        keys = text_keys(texts)
         located = self._locate(folder, keys)
         if located.shards and (width := self._width(folder, located)) not in (0, array.shape[1]):
             raise ValueError(
@@ -90,13 +88,13 @@ class VectorStore:
 
         Args:
             model_fp: the checkpoint's fingerprint.
-            prompt_fp: fingerprint of prompt, token cap and whatever else changes a vector.
+            prompt_fp: the address's fingerprint.
             texts: any number, repeats allowed.
-            located: what `locate` said of these texts a moment ago; None = look them up.
+            located: the result of `locate` for these texts; None = look them up.
 
         Raises:
-            KeyError: some texts are not stored; says how many.
-            DamagedShardError: a shard is damaged; it is named and dropped, encode again.
+            KeyError: some texts are not stored; names their number and the first.
+            DamagedShardError: a shard is damaged; names it. It is removed: encode again.
         """
         if located is None:
             located = self.locate(model_fp, prompt_fp, texts)
@@ -141,21 +139,6 @@ class VectorStore:
 
 
 def drop_shard(folder: Path, shard: str) -> None:
-    """Remove a shard: its keys first, so that no reader is sent to a file that is gone."""
+    """Remove a shard; its keys go first, so that no reader looks for a missing file."""
     drop_keys(folder, shard)
     (folder / f"{shard}.npy").unlink(missing_ok=True)
-
-
-def _checked(texts: Sequence[str], vectors: np.ndarray) -> np.ndarray:
-    array = np.asarray(vectors, dtype=np.float32)
-    if array.ndim != 2 or len(array) != len(texts) or array.shape[1] == 0:
-        raise ValueError(
-            f"got vectors of shape {array.shape} for {len(texts)} texts; expected one row per text"
-        )
-    bad = np.flatnonzero(~np.isfinite(array).all(axis=1))
-    if len(bad):
-        raise ValueError(
-            f"{len(bad)} of {len(texts)} vectors hold NaN or infinite values; "
-            f"the first is of {texts[bad[0]][:80]!r}"
-        )
-    return array

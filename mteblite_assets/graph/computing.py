@@ -8,7 +8,6 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -24,6 +23,8 @@ from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_resources.declared_tables import DeclaredTables, UndeclaredTableError
 from mteblite_resources.warehouse import read_partitions
 from mteblite_resources.workbench import Workbench
+
+OURS = ("mteblite", "mteblite_assets", "mteblite_resources")
 
 
 @dataclass(frozen=True)
@@ -94,45 +95,61 @@ def run_one(
     if not force and not why_stale(item.entry, item.need):
         version = item.entry["data_version"] if item.entry else ""
         return Done(item.key, "fresh", item.need, data_version=version)
-    work = Work(
-        key=columns_of(declaration.grain, item.key),
-        catalog=catalog,
-        ports=bench.ports,
-        inputs=item.inputs,
-        tables=_tables_of(declaration, bench),
-        progress=lambda text: log(f"{declaration.name} {item.key}: {text}"),
-    )
     started = time.perf_counter()
     try:
-        produced = declaration.compute(work)
+        produced = declaration.compute(_work(declaration, item, catalog, bench, log))
         _check_written(declaration, produced)
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        if not _foreseen(error):
-            log(traceback.format_exc())
-        seconds = time.perf_counter() - started
-        reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        return Done(item.key, "failed", item.need, seconds=seconds, reason=reason[:2000])
-    n_rows = sum(len(rows) for rows in produced.tables.values())
-    seconds = time.perf_counter() - started
+        return Done(
+            item.key,
+            "failed",
+            item.need,
+            seconds=time.perf_counter() - started,
+            reason=_reason(error, log)[:2000],
+        )
     return Done(
         item.key,
         "failed" if produced.failed else "ok",
         item.need,
         "" if produced.failed else _version(declaration, item.need, produced),
         produced,
-        n_rows,
-        seconds,
+        sum(len(rows) for rows in produced.tables.values()),
+        time.perf_counter() - started,
         produced.failed,
         item.entry,
     )
 
 
-def _tables_of(declaration: Declaration, bench: Workbench) -> DeclaredTables:
-    """What a declaration lets its compute function reach in SQL."""
+def _reason(error: Exception, log: Callable[[str], None]) -> str:
+    """Return what the ledger says of an error; the log gets the traceback of one that is a bug.
+
+    Raises:
+        OSError: the disk is full.
+    """
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        raise error
+    if not _foreseen(error):
+        log(traceback.format_exc())
+    return str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+
+
+def _work(
+    declaration: Declaration,
+    item: Prepared,
+    catalog: Catalog,
+    bench: Workbench,
+    log: Callable[[str], None],
+) -> Work:
+    """What a compute function is handed; in SQL it reaches what its declaration names alone."""
     reads = [t for dep in declaration.deps for t in declarations()[dep].self_written]
-    return DeclaredTables(declaration.name, reads, declaration.self_written, bench.warehouse)
+    return Work(
+        key=columns_of(declaration.grain, item.key),
+        catalog=catalog,
+        ports=bench.ports,
+        inputs=item.inputs,
+        tables=DeclaredTables(declaration.name, reads, declaration.self_written, bench.warehouse),
+        progress=lambda text: log(f"{declaration.name} {item.key}: {text}"),
+    )
 
 
 def _check_written(declaration: Declaration, produced: Produced) -> None:
@@ -159,6 +176,6 @@ def _version(declaration: Declaration, need: Requirement, produced: Produced) ->
 
 def _foreseen(error: Exception) -> bool:
     """Say whether a module of ours refused something: its words are enough then, it is no bug."""
-    places = traceback.extract_tb(error.__traceback__)
-    ours = {"mteblite_assets", "mteblite_resources"}
-    return isinstance(error, ValueError) and bool(ours & set(Path(places[-1].filename).parts))
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    package = str(frame.f_globals.get("__name__", "")).split(".")[0]
+    return isinstance(error, ValueError) and package in OURS

@@ -9,7 +9,7 @@ import dagster as dg
 from mteblite.suites.catalog import Catalog
 from mteblite_assets.graph.driver import forget_partitions, run_partitions
 from mteblite_assets.graph.events import log_done
-from mteblite_assets.suites.assets import registered_models
+from mteblite_assets.suites.assets import registered_models, suite_tasks
 from mteblite_resources.warehouse import read_ledger
 from mteblite_resources.workbench import Workbench
 
@@ -19,16 +19,20 @@ def record_registered_models(
 ) -> None:
     """Run the stale partitions of `registered_models`, and forget those of suites that are gone.
 
+    Of suites that nobody has built nothing is shown, so nothing is recorded.
+
     Args:
         instance: learns of what was made.
         catalog: suites and models as they are now.
         bench: the home.
         in_turn: suites whose partition the caller runs itself.
     """
-    keys = sorted(set(catalog.suites) - set(in_turn))
+    with bench.warehouse.session() as connection:
+        entries = set(read_ledger(connection))
+    built = {key for asset, key in entries if asset == suite_tasks.name}
+    keys = sorted(built & set(catalog.suites) - set(in_turn))
     for done in run_partitions(registered_models, keys, catalog, bench):
         if done.status != "fresh":
             log_done(instance, instance.report_runless_asset_event, registered_models, done)
-    with bench.warehouse.session() as connection:
-        recorded = {k for asset, k in read_ledger(connection) if asset == registered_models.name}
+    recorded = {key for asset, key in entries if asset == registered_models.name}
     forget_partitions(registered_models, sorted(recorded - set(catalog.suites)), bench)

@@ -117,7 +117,7 @@ def _upkeep_op() -> dg.OpDefinition:
         register_partitions(context.instance, bench.catalog(), bench, in_turn)
         report: dict[str, Any] = {"assets": {}, "failed_checks": []}
         for declaration in assets:
-            _run_stale(context, bench, declaration, scope, report)
+            _run_stale(context, declaration, scope, report)
         yield dg.Output(report)
         problems = [*report["failed_checks"], *failures_in(report)]
         if problems:
@@ -127,13 +127,11 @@ def _upkeep_op() -> dg.OpDefinition:
 
 
 def _run_stale(
-    context: dg.OpExecutionContext,
-    bench: Workbench,
-    declaration: Declaration,
-    scope: Scope,
-    report: dict[str, Any],
+    context: dg.OpExecutionContext, declaration: Declaration, scope: Scope, report: dict[str, Any]
 ) -> None:
     """Run the stale partitions of one asset, and add what came of it to the report."""
+    # One for each asset: it keeps models in memory, and which model a path is.
+    bench = workbench_of(context.resources)
     catalog, force = bench.catalog(), context.op_config["force"]
     with bench.warehouse.session() as connection:
         ledger = read_ledger(connection)

@@ -84,7 +84,7 @@ def item_parameters(work: Work) -> Produced:
     """
     fit = fit_items(evidence_of(work, work.key["task"]), work.suite.file.response_model)
     parameters = fit.item_parameters
-    abilities = fit.abilities.assign(theta_mean=fit.theta_mean, theta_sd=fit.theta_sd)
+    abilities = fit.abilities
     tables = {"item_parameters.item_parameters": parameters, "item_parameters.abilities": abilities}
     facts = {
         "response_model": parameters["response_model"].iloc[0],

@@ -9,7 +9,7 @@ import pandas as pd
 
 from mteblite.calibrations.levels import JOINT
 from mteblite.calibrations.variant import Variant
-from mteblite.reference_scores.public_models import teaching_scores
+from mteblite.reference_scores.public_models import joint_scores
 from mteblite.validation.presets import find_preset
 from mteblite_assets.graph.work import SettingsContext, Work
 
@@ -66,6 +66,6 @@ def official_scores(work: Work) -> pd.DataFrame | None:
     families = {names[m.name]: m.family for m in listed}
     tasks = work.rows("suites.suite_tasks")[["task", "pool_task"]]
     rows = work.rows("reference_scores.public_scores").merge(tasks, on="pool_task")
-    found = teaching_scores(rows, sources.official.facts.model_parents, families)
+    found = joint_scores(rows, sources.official.facts.model_parents, families)
     own = {names[m.name] for m in work.suite.references()}
     return found[~found["model"].isin(own)].reset_index(drop=True)

@@ -11,7 +11,7 @@ import pytest
 from support.official_world import MODEL, REVISION, Official, new_result, put, subsets
 
 from mteblite.lite_scores.aggregation import aggregate
-from mteblite.reference_scores.public_models import teaching_scores, usable
+from mteblite.reference_scores.public_models import joint_scores, usable
 from mteblite.reference_scores.registry_facts import RegistryFacts
 from mteblite.suites.task_description import TaskDescription
 from mteblite_resources import official_folder
@@ -273,7 +273,7 @@ def test_public_scores_feed_the_joint_layer(
 ) -> None:
     families = {"intfloat/e5-base-v2": "e5", "intfloat/e5-large-v2": "e5"}
     scores = public.scores(descriptions)
-    rows = teaching_scores(scores, public.results.facts.model_parents, families)
+    rows = joint_scores(scores, public.results.facts.model_parents, families)
     assert list(rows.columns) == ["model", "family", "task", "main_score"]
     assert not rows.duplicated(["model", "task"]).any()
     assert rows["main_score"].between(-1, 1).all()

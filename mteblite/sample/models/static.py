@@ -1,7 +1,7 @@
 """Static models: a text's vector is a mean over a table of word or token vectors.
 
 WordLlama (token table of Llama 2, trained to 256 dimensions) and GloVe (Pennington et al. 2014).
-Read as data; neither package is imported.
+Neither package is imported.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class StaticEngine:
 
     Args:
         table: (vocabulary, dim) float32.
-        tokenize: texts to lists of row numbers; words outside the vocabulary are left out.
-        weights: (vocabulary,) weights for pooling `sif`; None where there are no frequencies.
+        tokenize: returns the row numbers of each text; words outside the vocabulary are left out.
+        weights: (vocabulary,) weights for pooling `sif`; None where frequencies are unknown.
     """
 
     def __init__(
@@ -36,8 +36,8 @@ class StaticEngine:
         self._table = table
         self._tokenize = tokenize
         self._weights = weights
-        # A text without a known word (Arabic under GloVe) gets the vocabulary's mean: a zero
-        # vector has no cosine.
+        # A text without a known word (Arabic under GloVe) gets the vocabulary's mean, because a
+        # zero vector has no cosine.
         self._unknown = table.mean(axis=0, dtype=np.float64).astype(np.float32)
 
     @classmethod
@@ -51,11 +51,11 @@ class StaticEngine:
     ) -> dict[VariantSettings, np.ndarray]:
         """Return (n, dim) float32 pooled vectors per variant; see `load.Engine`."""
         ids = [row[:max_tokens] for row in self._tokenize(texts)]
-        means: dict[str, np.ndarray] = {}
-        for pooling in {variant.pooling for variant in variants}:
-            means[pooling] = (
-                np.stack([self._mean(row, pooling) for row in ids]) if ids else self._none()
-            )
+        none = np.empty((0, self._table.shape[1]), dtype=np.float32)
+        means = {
+            pooling: np.stack([self._mean(row, pooling) for row in ids]) if ids else none
+            for pooling in {variant.pooling for variant in variants}
+        }
         return {variant: means[variant.pooling] for variant in variants}
 
     def _mean(self, ids: list[int], pooling: str) -> np.ndarray:
@@ -71,9 +71,6 @@ class StaticEngine:
         mean: np.ndarray = weights @ self._table[ids] / weights.sum()
         return mean
 
-    def _none(self) -> np.ndarray:
-        return np.empty((0, self._table.shape[1]), dtype=np.float32)
-
 
 def _load_wordllama(weights: object, tokenizer_file: object) -> StaticEngine:
     from safetensors.numpy import load_file
@@ -86,7 +83,7 @@ def _load_wordllama(weights: object, tokenizer_file: object) -> StaticEngine:
 
     def tokenize(texts: list[str]) -> list[list[int]]:
         encoded = tokenizer.encode_batch(texts, add_special_tokens=False)
-        # the table is a little shorter than the tokenizer's vocabulary; wordllama clips as well
+        # The table is shorter than the tokenizer's vocabulary. wordllama clips ids, too.
         return [np.minimum(e.ids, len(table) - 1).tolist() if e.ids else [] for e in encoded]
 
     return StaticEngine(np.ascontiguousarray(table, dtype=np.float32), tokenize)
@@ -104,6 +101,6 @@ def _load_glove(vectors: object, words: object) -> StaticEngine:
         return [[rows[w] for w in found if w in rows] for found in pieces]
 
     table = np.load(str(vectors))
-    # The words come by falling frequency without counts: Zipf's law stands in for them
+    # The words are sorted by frequency, without counts. Zipf's law gives approximate counts.
     share = 1 / (np.arange(len(table)) + 2.7)
     return StaticEngine(table, tokenize, (SIF_A / (SIF_A + share / share.sum())).astype(np.float32))

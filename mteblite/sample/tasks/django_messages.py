@@ -1,7 +1,7 @@
 """Messages of Django's interface in English and Arabic, by Django's human translators.
 
-The compiled catalogues (.mo) are read here: the format is a header and two tables of
-(length, offset), see GNU gettext's manual, "The Format of GNU MO Files".
+A compiled catalogue (.mo) is a header and two tables of (length, offset); see GNU gettext's
+manual, "The Format of GNU MO Files".
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _TAG = re.compile(r"<[^>]+>")
 def parallel_sentences(folder: Path, members: list[str]) -> list[tuple[str, str]]:
     """Return 240 (English, Arabic) messages of at least four English words.
 
-    Placeholders become X, tags go. Plural messages are left out: their forms misalign between
-    the two languages.
+    Placeholders become X, and tags are removed. Plural messages are left out, because the two
+    languages have different numbers of forms.
 
     Args:
         folder: Django's folder.
-        members: the .mo files, relative to it; where two translate one message, the first wins.
+        members: relative paths of the .mo files; of two translations the first counts.
     """
     arabic_of: dict[str, str] = {}
     for member in members:
@@ -35,7 +35,7 @@ def parallel_sentences(folder: Path, members: list[str]) -> list[tuple[str, str]
             pair = _clean(english.rsplit("\x04", 1)[-1]), _clean(arabic)
             if len(pair[0].split()) >= MIN_WORDS and pair[1] and pair[0] != pair[1]:
                 arabic_of.setdefault(*pair)
-    # a translation that serves two messages would have two right answers
+    # A translation of two messages would have two correct answers. Only one message is kept.
     english_of = {arabic: english for english, arabic in sorted(arabic_of.items(), reverse=True)}
     return draw(((e, a) for a, e in english_of.items()), N_SENTENCES, "DjangoUI")
 

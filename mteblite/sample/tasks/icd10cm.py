@@ -1,8 +1,8 @@
 """The tabular list of ICD-10-CM: chapters, categories, codes and their inclusion terms.
 
-Read from the XML inside simple-icd-10-cm (importing the package would parse all of it). An
-inclusion term is another name of the code it stands under, as the editors (CDC/NCHS) see it;
-sibling codes of the same three-character category are near misses.
+They are read from the XML file of simple-icd-10-cm, because an import of the package parses all
+of it. An inclusion term is another name of its code, given by the editors (CDC/NCHS). Sibling codes
+of the same three-character category are hard negatives.
 """
 
 from __future__ import annotations
@@ -28,17 +28,15 @@ _STOP_WORDS = frozenset(
 
 @dataclass(frozen=True, order=True)
 class Term:
-    """An inclusion term with its code and the near misses.
+    """An inclusion term with its code and hard negatives.
 
     Attributes:
-        category: three-character category, e.g. `A00`.
-        code: code that the term stands under.
+        code: the term's code.
         term: the inclusion term.
         title: the code's own title.
         siblings: (code, title) of other codes of the category, neither above nor below `code`.
     """
 
-    category: str
     code: str
     term: str
     title: str
@@ -106,7 +104,7 @@ def synonym_pairs(folder: Path) -> list[tuple[str, str, int]]:
 
 
 def _one_per_category(folder: Path) -> dict[str, Term]:
-    """One usable term of each category, so that no category weighs more than another."""
+    """One usable term of each category, so that all categories have equal weight."""
     by_category: dict[str, list[Term]] = {}
     for section in _tree(folder).iter("section"):
         for category in section.findall("diag"):
@@ -129,13 +127,12 @@ def _usable_terms(category: ET.Element) -> list[Term]:
         usable = [name for name in names if _is_usable(name, title)]
         siblings = _siblings(code, codes) if usable else ()
         if len(siblings) >= MIN_SIBLINGS:
-            above = _text(category, "name")
-            terms += [Term(above, code, name, title, siblings) for name in usable]
+            terms += [Term(code, name, title, siblings) for name in usable]
     return terms
 
 
 def _siblings(code: str, codes: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    """Codes beside this one with titles of their own; a code's prefix is its ancestor."""
+    """Other codes with distinct titles; a prefix of a code is its ancestor and left out."""
     seen = {codes[code]}
     found = []
     for other, title in sorted(codes.items()):
@@ -147,7 +144,7 @@ def _siblings(code: str, codes: dict[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def _is_usable(term: str, title: str) -> bool:
-    """Whether the term has words of its own: no catch-all, at most one word of the title."""
+    """Whether the term is no catch-all and shares at most one word with the title."""
     if _CATCH_ALL.search(term) or len(term.split()) < 2:
         return False
     return len(_content_words(term) & _content_words(title)) <= 1

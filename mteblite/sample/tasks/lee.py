@@ -15,10 +15,7 @@ ENCODING = "cp1252"
 
 
 def rated_pairs(folder: Path) -> list[tuple[str, str, float]]:
-    """Return (text, text, mean rating in [0, 1]) for all 1,225 pairs of documents.
-
-    The rating file holds the upper triangle only.
-    """
+    """Return (text, text, mean rating in [0, 1]) for all 1,225 pairs of documents."""
     data = folder / "test" / "test_data"
     texts = [line for line in _lines(data / "lee.cor") if line]
     ratings = [[float(v) for v in line.split()] for line in _lines(data / "similarities0-1.txt")]
@@ -27,7 +24,7 @@ def rated_pairs(folder: Path) -> list[tuple[str, str, float]]:
 
 
 def polarity_sentences(folder: Path) -> dict[str, list[tuple[str, int]]]:
-    """Return (text, label) rows by split; 1 is praise. Half of each label trains."""
+    """Return (text, label) rows by split; 1 is praise. Half of each label is the train split."""
     rows: dict[int, set[str]] = {0: set(), 1: set()}
     for line in _lines(folder / "test" / "test_data" / "pang_lee_polarity.cor"):
         label, _, text = line.partition(" ")

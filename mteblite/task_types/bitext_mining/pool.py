@@ -6,17 +6,17 @@ Reads from `TaskData.cells[(split, hf_subset)]`:
     targets (optional): target sentences, where they are not `pairs.sentence2` row by row.
 
 Parallel subsets (the same rows in several languages, or both directions) use the same rows for
-items and distractors, so their texts are encoded once. Subsets count as parallel when they have
-equally many rows and share a column.
+items and distractors, so that their texts are encoded once. Subsets count as parallel when they
+have equally many rows and share a column.
 
 Frames of the pool: `pairs` [item_id, source_row, target_row, target_index]; `distractors`
-[split, hf_subset, target_index, target_row] in order of target_index. A target_index names a
-target sentence of the cell, the gold one of an item included if it was drawn.
+[split, hf_subset, target_index, target_row] in order of target_index. A target_index is the number
+of a target sentence in the cell. Distractors may include gold targets of items.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -38,9 +38,8 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
     """
     name = data.description.task
     cells = {c: _sentences(frames, f"{name} {c}") for c, frames in data.cells.items()}
-    quota = split_evenly(
-        {c: len(sources) for c, (sources, _, _) in cells.items()}, settings.max_items
-    )
+    available = {c: len(sources) for c, (sources, _, _) in cells.items()}
+    quota = split_evenly(available, settings.max_items)
     keys = _row_keys(cells)
     texts, items, pairs, distractors = Texts(), [], [], []
     for cell, (sources, targets, gold) in cells.items():
@@ -63,8 +62,17 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
         target_keys = keys[cell] if same_rows else content_ids([targets])
         size = len(targets) if number is None else number
         drawn = np.sort(draw(target_keys, size, settings.seed, name, cell[0], "distractors"))
-        distractors.append(_distractor_frame(cell, texts, targets, drawn))
-    meta = {"n_available": sum(len(sources) for sources, _, _ in cells.values())}
+        distractors.append(
+            pd.DataFrame(
+                {
+                    "split": cell[0],
+                    "hf_subset": cell[1],
+                    "target_index": drawn,
+                    "target_row": texts.add([targets[r] for r in drawn]),
+                }
+            )
+        )
+    meta = {"n_available": sum(available.values())}
     frames = {"pairs": pairs, "distractors": distractors}
     return assemble(data, settings, texts, items, frames, meta)
 
@@ -78,19 +86,6 @@ def identify(frames: Frames, metric: str) -> tuple[list[int], list[str]]:
     return list(range(len(sources))), content_ids([sources, golden])
 
 
-def _distractor_frame(
-    cell: Cell, texts: Texts, targets: Sequence[str], rows: np.ndarray
-) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "split": cell[0],
-            "hf_subset": cell[1],
-            "target_index": rows,
-            "target_row": texts.add([targets[r] for r in rows]),
-        }
-    )
-
-
 def _sentences(frames: Mapping[str, Any], where: str) -> tuple[list[str], list[str], list[int]]:
     pairs = frames["pairs"]
     given = frames.get("targets")
@@ -101,7 +96,7 @@ def _sentences(frames: Mapping[str, Any], where: str) -> tuple[list[str], list[s
         check_texts(pd.DataFrame({"targets": targets}), ["targets"], where)
     if frames.get("gold") is None:
         return sources, targets, list(range(len(sources)))
-    # mteb reads gold by position: the i-th pair belongs to the i-th source sentence
+    # as in mteb, the i-th pair of gold is that of the i-th source sentence
     gold = [int(target) for _, target in frames["gold"]]
     if len(gold) < len(sources) or max(gold, default=0) >= len(targets):
         raise ValueError(

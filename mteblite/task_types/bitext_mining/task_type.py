@@ -7,13 +7,11 @@ from collections.abc import Iterator, Mapping
 from mteblite.pools.items import Cell
 from mteblite.pools.pool import Pool
 from mteblite.suites.pool_settings import PoolSettings
-from mteblite.task_types.bitext_mining.data import cut, own_table, protocol_of, read_cell
-from mteblite.task_types.bitext_mining.outcomes import METRICS, score_pool
+from mteblite.task_types.bitext_mining import data, outcomes
 from mteblite.task_types.bitext_mining.pool import draw_pool, identify
-from mteblite.task_types.frame_texts import texts_in
-from mteblite.task_types.own_tables import own_tables
+from mteblite.task_types.own_files import own_tables, sentences
 from mteblite.task_types.task_type import Frames, Statistics, TaskType, TextKind
-from mteblite.task_types.text_counts import columns_of_items, items_by_cell, text_kind
+from mteblite.task_types.texts import columns_of_items, items_by_cell, text_kind, texts_in
 
 DISTRACTORS = 1000
 
@@ -22,7 +20,7 @@ _sources = columns_of_items("sentence1_statistics")
 
 
 def texts(frames: Frames, pool: Pool, cell: Cell) -> Iterator[str]:
-    """Yield both sentences of the pairs, and the sentences to search where they are apart."""
+    """Yield both sentences of the pairs, and the sentences to search where they are separate."""
     yield from _pairs(frames, pool, cell)
     yield from frames.get("targets") or ()
 
@@ -45,17 +43,17 @@ def text_kinds(cells: Mapping[Cell, Statistics], settings: PoolSettings) -> list
 BITEXT_MINING = TaskType(
     name="BitextMining",
     outcome="1 if the gold target is the nearest of target and distractors",
-    metrics=METRICS,
+    metrics=outcomes.METRICS,
     texts_per_item=2.0,
     draw_pool=draw_pool,
-    score_pool=score_pool,
+    score_pool=outcomes.score_pool,
     identify=identify,
     texts=texts,
-    read_cell=read_cell,
-    protocol=protocol_of,
-    cut=cut,
+    read_cell=data.read_cell,
+    protocol=data.protocol_of,
+    cut=data.cut,
     text_kinds=text_kinds,
-    own_data=own_tables("f1", "AbsTaskBitextMining", own_table),
+    own_data=own_tables("f1", "AbsTaskBitextMining", sentences),
     # Recall weighted by support is the accuracy.
     mean_is_score=lambda metric: metric in ("accuracy", "recall"),
 )

@@ -1,40 +1,38 @@
 """Data of a Classification task: from mteb's loaded task, or from a user's own files.
 
-Train rows per experiment are drawn by the task's own `_undersample_data`, as mteb draws them for a
-fresh task object.
+The task's own `_undersample_data` draws the train rows of each experiment, as for a fresh task.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from mteblite.pools import items
+from mteblite.pools.items import Cell
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
 from mteblite.task_types.columns import (
-    Cell,
+    TaskCell,
     column_name,
     cut_rows,
-    holder_of,
     require_rows,
+    splits_of,
     texts_of,
     values_of,
 )
-from mteblite.task_types.own_files import column, read_table, strings
+from mteblite.task_types.own_files import OwnTable
 
 
-def read_cell(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]:
+def read_cell(task: Any, cell: TaskCell, protocol: dict[str, Any]) -> dict[str, Any]:
     """Return `train`, `test` [text, label]; `experiments`: row numbers of `train`, a list each.
 
-    `train` holds only the rows that some experiment draws, all that mteb ever encodes of them;
-    its column `source_row` says where each was.
+    `train` holds only the rows that some experiment draws, which are those that mteb encodes. Its
+    column `source_row` is the row of each in the data set.
     """
     text, label = column_name(task, "input_column_name"), task.label_column_name
-    by_split = holder_of(task, cell.subset)
+    by_split = splits_of(task, cell.subset)
     train, test = by_split[task.train_split], by_split[cell.split]
     require_rows(cell, f"row in the train split {task.train_split!r}", len(train))
     require_rows(cell, "row", len(test))
@@ -61,7 +59,7 @@ def protocol_of(task: Any) -> dict[str, Any]:
     """Return the settings of mteb's classifier and of the draws of its train rows.
 
     Raises:
-        ValueError: the task classifies in another way than most of its type.
+        ValueError: the task does not use mteb's default classifier.
     """
     from mteb._evaluators.sklearn_evaluator import SklearnEvaluator
     from sklearn.linear_model import LogisticRegression
@@ -93,30 +91,29 @@ def protocol_of(task: Any) -> dict[str, Any]:
 
 
 def train_rows(task: Any, labels: Sequence[Any]) -> list[list[int]]:
-    """Return the train rows of each experiment (mteb `AbsTaskClassification._evaluate_subset`).
+    """Return the train rows of each experiment, in the order that the classifier gets them.
+
+    Source: `_evaluate_subset` of mteb's `AbsTaskClassification`.
 
     Args:
         task: an mteb classification task.
         labels: label of each row of the train split.
-
-    Returns:
-        Per experiment the row numbers in the order in which the classifier sees them.
     """
-    column = _LabelColumn(task.label_column_name, list(labels))
+    column = _LabelColumn(task.label_column_name, labels)
     drawn: list[list[int]] = []
     order = None
     for experiment in range(task.n_experiments):
-        # mteb hands the shuffled order from experiment to experiment and shuffles it again.
+        # mteb shuffles the order of the experiment before once more.
         _, order, rows = task._undersample_data(column, experiment, order)
         drawn.append([int(row) for row in rows])
     return drawn
 
 
 class _LabelColumn:
-    """A data set's labels in memory: read row by row from Arrow, 10^6 of them take minutes."""
+    """A data set's labels in memory; from Arrow, row by row, a million of them take minutes."""
 
-    def __init__(self, name: str, labels: list[Any]) -> None:
-        self._columns = {name: labels}
+    def __init__(self, name: str, labels: Sequence[Any]) -> None:
+        self._columns = {name: list(labels)}
         self._n_rows = len(labels)
 
     def __len__(self) -> int:
@@ -126,11 +123,11 @@ class _LabelColumn:
         return self._columns[name]
 
     def select(self, rows: list[int]) -> None:
-        """Only the row numbers are wanted."""
+        """Return nothing: only the row numbers are used."""
 
 
-def cut(task: Any, pool: Pool, data: TaskData, rows: Mapping[items.Cell, list[int]]) -> None:
-    """Keep the selected test rows; train rows are another split.
+def cut(task: Any, pool: Pool, data: TaskData, rows: Mapping[Cell, list[int]]) -> None:
+    """Keep the selected test rows, and all train rows, which are in another split.
 
     Raises:
         ValueError: the task trains on the split that it evaluates.
@@ -138,16 +135,12 @@ def cut(task: Any, pool: Pool, data: TaskData, rows: Mapping[items.Cell, list[in
     for split, _ in rows:
         if task.train_split == split:
             raise ValueError(
-                f"{pool.meta['task']}: trains on its evaluation split {split!r}, so items cannot "
-                "be taken out of it: score it with `mteblite score --release`"
+                f"{pool.meta['task']}: trains on its evaluation split {split!r}, which therefore "
+                "cannot be cut to items: score it with `mteblite score --release`"
             )
     cut_rows(task, pool, data, rows)
 
 
-def own_table(task: str, file: Path) -> dict[str, list[Any]]:
+def own_table(table: OwnTable) -> dict[str, list[Any]]:
     """Return the columns text, label of a user's own table."""
-    frame = read_table(task, file)
-    return {
-        "text": strings(column(task, file, frame, "text")),
-        "label": column(task, file, frame, "label"),
-    }
+    return {"text": table.strings("text"), "label": table.column("label")}

@@ -3,8 +3,8 @@
 Reads from `TaskData.cells[(split, hf_subset)]`:
     train, test: DataFrame[text, label];
     experiments: list of lists of row numbers of `train`, one list per experiment, as mteb's
-        `_undersample_data` draws them for a fresh task (their order is kept: the classifier's
-        last digits depend on it).
+        `_undersample_data` draws them for a fresh task. Their order is kept, because the last
+        digits of the classifier depend on it.
 Protocol: `n_experiments`, `max_iter`, `seed`.
 
 Frames of the pool: `test` [item_id, text_row, code]; `train` [split, hf_subset, experiment,
@@ -19,14 +19,7 @@ import numpy as np
 import pandas as pd
 
 from mteblite.pools.assembly import Texts, assemble, item_frame
-from mteblite.pools.items import (
-    check_texts,
-    content_ids,
-    draw,
-    item_ids,
-    plain,
-    split_evenly,
-)
+from mteblite.pools.items import check_texts, content_ids, draw, item_ids, plain, split_evenly
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
 from mteblite.suites.pool_settings import PoolSettings
@@ -48,7 +41,7 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
         check_texts(test, ["text"], f"{where} test rows")
         codes = label_codes(train, test, frames["experiments"], where)
         labels = [plain(label) for label in test["label"].tolist()]
-        ids = item_ids(cell, content_ids([test["text"].tolist(), labels]))
+        ids = item_ids(cell, identify(frames, data.description.main_metric)[1])
         rows = draw(ids, quota[cell], settings.seed, name, *cell, "pool", strata=labels)
         chosen = [ids[r] for r in rows]
         picked = [labels[r] for r in rows]

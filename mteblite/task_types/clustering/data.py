@@ -1,8 +1,7 @@
 """Data of a Clustering task from mteb's loaded task.
 
-mteb draws the documents that it embeds and the bootstraps over them from one `random.Random` that
-runs on from cell to cell. So cells are read in mteb's order, and what is drawn here is what mteb
-draws for a fresh task object.
+mteb draws the documents that it embeds and their bootstraps from one `random.Random` for all
+cells. The cells are therefore read in mteb's order, which gives the draws of a fresh task object.
 """
 
 from __future__ import annotations
@@ -14,30 +13,28 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mteblite.pools import items
+from mteblite.pools.items import Cell
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
-from mteblite.task_types.clustering.pool import bootstrap_rows
+from mteblite.task_types.clustering.pool import bootstrap_rows, label_levels
 from mteblite.task_types.columns import (
-    Cell,
+    TaskCell,
     cell_rows,
     column_name,
     cut_rows,
-    holder_of,
     require_rows,
+    splits_of,
     texts_of,
     values_of,
 )
 
 
-def read_cell(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]:
-    """Return a clustering cell.
+def read_cell(task: Any, cell: TaskCell, protocol: dict[str, Any]) -> dict[str, Any]:
+    """Return `documents` [text, labels] and `sampled`.
 
-    Returns:
-        `documents` [text, labels]: all rows, `labels` a list with one label per level; `sampled`:
-        the rows that mteb embeds, in its order. The pool repeats mteb's bootstraps from the
-        protocol. Legacy tasks: `documents` has a further column `set` (mteb clusters each set
-        by itself) and all rows are sampled.
+    `labels` is a list with one label per level; `sampled` are the rows that mteb embeds, in its
+    order. In legacy tasks mteb clusters each set by itself: `documents` has a further column `set`,
+    and all rows are sampled.
     """
     rows = cell_rows(task, cell)
     require_rows(cell, "document", len(rows))
@@ -79,8 +76,8 @@ def protocol_of(task: Any) -> dict[str, Any]:
     }
 
 
-def cut(task: Any, pool: Pool, data: TaskData, rows: Mapping[items.Cell, list[int]]) -> None:
-    """Keep the selected documents, all of which mteb then embeds."""
+def cut(task: Any, pool: Pool, data: TaskData, rows: Mapping[Cell, list[int]]) -> None:
+    """Keep the selected documents; mteb then embeds all of them."""
     if not data.protocol["legacy"]:
         cut_rows(task, pool, data, rows)
         task.max_fraction_of_documents_to_embed = task.max_document_to_embed = None
@@ -88,21 +85,21 @@ def cut(task: Any, pool: Pool, data: TaskData, rows: Mapping[items.Cell, list[in
     from datasets import Dataset
 
     for (split, subset), selected in rows.items():
-        holder = holder_of(task, subset)
+        splits = splits_of(task, subset)
         sets = data.cells[split, subset]["documents"]["set"].to_numpy()
         place = {int(s): np.flatnonzero(sets == s)[0] for s in np.unique(sets)}
         kept = {s: [r - place[s] for r in selected if sets[r] == s] for s in place}
-        holder[split] = Dataset.from_list(
+        splits[split] = Dataset.from_list(
             [
                 {k: [v[int(r)] for r in kept[number]] for k, v in row.items()}
-                for number, row in enumerate(holder[split])
+                for number, row in enumerate(splits[split])
                 if kept[number]
             ]
         )
 
 
 def _legacy_protocol(task: Any) -> dict[str, Any]:
-    """Defaults of mteb `ClusteringEvaluator`, which takes its batch size from its signature."""
+    """Return the defaults of mteb's `ClusteringEvaluator`; its signature has the batch size."""
     import inspect
 
     parameters = inspect.signature(task.evaluator).parameters
@@ -114,7 +111,7 @@ def _legacy_protocol(task: Any) -> dict[str, Any]:
     }
 
 
-def _legacy(cell: Cell, rows: Any, text: str, label: str) -> dict[str, Any]:
+def _legacy(cell: TaskCell, rows: Any, text: str, label: str) -> dict[str, Any]:
     parts = [
         pd.DataFrame(
             {
@@ -130,7 +127,7 @@ def _legacy(cell: Cell, rows: Any, text: str, label: str) -> dict[str, Any]:
 
 
 def _used_state(task: Any) -> list[Any] | None:
-    """JSON form of the generator's state where loading the data has drawn from it, else None."""
+    """Return the generator's state in JSON form if loading the data has used it, else None."""
     state = task.rng_state.getstate()
     if state == Random(task.seed).getstate():
         return None
@@ -139,11 +136,9 @@ def _used_state(task: Any) -> list[Any] | None:
 
 
 def _sampled(generator: Random, n_rows: int, protocol: dict[str, Any]) -> list[int]:
-    """Rows that mteb embeds (`AbsTaskClustering._evaluate_subset`)."""
-    fraction, number = (
-        protocol["max_fraction_of_documents_to_embed"],
-        protocol["max_document_to_embed"],
-    )
+    """Return the rows that mteb embeds (`AbsTaskClustering._evaluate_subset`)."""
+    fraction = protocol["max_fraction_of_documents_to_embed"]
+    number = protocol["max_document_to_embed"]
     if fraction is None and number is None:
         return list(range(n_rows))
     wanted = number if fraction is None else int(fraction * n_rows)
@@ -151,20 +146,7 @@ def _sampled(generator: Random, n_rows: int, protocol: dict[str, Any]) -> list[i
 
 
 def _pass_bootstraps(generator: Random, labels: list[list[Any]], protocol: dict[str, Any]) -> None:
-    """Move the generator past mteb's `_evaluate_clustering_bootstrapped`, for the next cell."""
-    depth = max(map(len, labels))
-    if protocol["max_depth"] is not None:
-        depth = min(depth, protocol["max_depth"])
-    for level in range(depth):
-        for _ in bootstrap_rows(generator, _count_with_level(labels, level), protocol):
+    """Advance the generator as mteb's `_evaluate_clustering_bootstrapped` does."""
+    for _, clustered in label_levels(labels, protocol):
+        for _ in bootstrap_rows(generator, int(clustered.sum()), protocol):
             pass
-
-
-def _count_with_level(labels: list[list[Any]], level: int) -> int:
-    """How many documents mteb clusters on a level.
-
-    Its marker for "no label here" is -1, which numpy turns into the text "-1" beside text labels;
-    such documents then stay in, as a cluster of their own. Kept, because scores depend on it.
-    """
-    values = np.array([line[level] if len(line) > level else -1 for line in labels])
-    return sum(value != -1 for value in values)

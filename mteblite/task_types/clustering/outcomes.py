@@ -1,8 +1,8 @@
 """Outcomes of Clustering: whether a document's k-means cluster is mostly of its own label.
 
 The official score is the V-measure of mini-batch k-means, a mean over bootstraps and label
-levels (mteb/abstasks/clustering.py); a statistic of the set. A pool that is the whole task
-repeats mteb's bootstraps, which depend on the cells drawn before.
+levels (mteb/abstasks/clustering.py). It is a statistic of the set. A pool that is the whole task
+repeats mteb's bootstraps.
 """
 
 from __future__ import annotations
@@ -20,22 +20,17 @@ from mteblite.outcomes.cells import cells_of, facts_of, mean_of_cells
 from mteblite.outcomes.pool_score import PoolScore
 from mteblite.pools.pool import Pool
 from mteblite.seeds import stable_seed
-from mteblite.task_types.clustering.pool import bootstrap_rows, cell_key, fresh_rng, take_sample
+from mteblite.task_types.clustering.pool import bootstrap_rows, fresh_rng, label_levels
 from mteblite.task_types.hidden_labels import LEVEL_SEPARATOR
 
 METRICS = ("v_measure", "v_measure_std", "ami", "ami_std")
 SPREAD = "_std"
-MISSING_LEVEL = -1
-"""mteb's mark for a document that lacks a level; such documents are left out of it."""
 
 
 def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:
     """Return per document the share of label levels where its cluster's majority is its label.
 
-    Args:
-        pool: the pool.
-        vectors: (n_texts, dim).
-        similarity: not used by this type.
+    The similarity has no effect.
     """
     names = pool.metric_names
     observations = observe(pool, vectors)
@@ -63,16 +58,9 @@ def observe(pool: Pool, vectors: np.ndarray) -> np.ndarray:
 def set_statistic(observations: np.ndarray, items: pd.DataFrame, weights: np.ndarray) -> float:
     """Return the V-measure of k-means on a few documents, a mean over label levels and cells.
 
-    There are as many clusters as labels in the set. With a label per document, as label-stratified
-    selection gives when K is at most the number of labels, it is 1 for every model and worthless.
-
-    Args:
-        observations: (k, dim) vectors.
-        items: (k rows) item_id, hf_subset, split, stratum.
-        weights: (k,) positive; weights of k-means and of the V-measure.
-
-    Returns:
-        NaN where a cell has fewer than two labels.
+    There are as many clusters as labels in the set. The weights are those of k-means and of the
+    V-measure. Where every document has another label the V-measure is 1 for every model. It is NaN
+    where a cell has fewer than two labels.
     """
     weights = np.asarray(weights, dtype=float)
     scores = []
@@ -90,11 +78,11 @@ Level = tuple[np.ndarray, np.ndarray, int]
 
 
 def _levels_of_cells(items: pd.DataFrame) -> list[list[Level]]:
-    """Per cell the label levels with two labels at least."""
+    """Return per cell the label levels with at least two labels."""
     found = []
     ids = items["item_id"].to_numpy().astype(str)
     for rows in cells_of(items):
-        # k-means depends on the order of rows: take one that does not depend on the caller.
+        # k-means depends on the order of rows: sorted ids make it independent of the caller.
         rows = rows[np.argsort(ids[rows], kind="stable")]
         seed, levels = _seed(*ids[rows]), []
         for labels in _strata_levels(items["stratum"].iloc[rows]):
@@ -166,7 +154,7 @@ def _cluster(vectors: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():
-        # fewer distinct vectors than clusters (a model that maps texts to one point) is no error
+        # a model may map several texts to one vector: fewer distinct vectors than clusters
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = KMeans(min(n_clusters, len(vectors)), n_init=1, random_state=seed)
         return np.asarray(model.fit_predict(vectors))
@@ -175,9 +163,9 @@ def _cluster(vectors: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
 def _cluster_few(
     vectors: np.ndarray, n_clusters: int, seed: int, weights: np.ndarray
 ) -> np.ndarray:
-    """Cluster the documents of a selection: the best of several starts.
+    """Return the clusters of the documents of a selection, by the best of several starts.
 
-    From one start, local optima are much of what differs between models on a few documents.
+    With one start, local optima cause much of the difference between models on a few documents.
     """
     first, code = distinct_rows(vectors)
     if len(first) <= n_clusters:
@@ -187,7 +175,7 @@ def _cluster_few(
 
 
 def _bootstrap_cells(pool: Pool) -> Iterator[tuple[pd.DataFrame, random.Random]]:
-    """Yield the documents of each cell in mteb's order, and the generator in the state for it."""
+    """Yield the documents of each cell in mteb's order, and the generator of its bootstraps."""
     frame = pool.frames["documents"]
     by_cell = {
         (str(split), str(subset)): part.sort_values("position")
@@ -196,8 +184,9 @@ def _bootstrap_cells(pool: Pool) -> Iterator[tuple[pd.DataFrame, random.Random]]
     if pool.meta.get("replay"):
         rng = fresh_rng(pool.meta["protocol"])
         for cell in pool.meta["replay"]:
-            take_sample(rng, cell)
-            yield by_cell[cell_key(cell)], rng
+            if cell["n_sampled"] is not None:
+                rng.sample(range(cell["n_total"]), k=cell["n_sampled"])
+            yield by_cell[cell["split"], cell["hf_subset"]], rng
         return
     for key, documents in by_cell.items():
         seed = stable_seed(pool.meta["seed"], pool.meta["task"], *key, "bootstraps")
@@ -212,21 +201,13 @@ def _bootstrapped(
     names: list[str],
 ) -> dict[str, float]:
     """Return the mean of each metric over levels and bootstraps, as mteb computes it."""
-    from sklearn import metrics
     from sklearn.cluster import MiniBatchKMeans
 
-    functions = {"v_measure": metrics.v_measure_score, "ami": metrics.adjusted_mutual_info_score}
     labels = [json.loads(value) for value in documents["labels"]]
     rows = documents["text_row"].to_numpy()
     scores: dict[str, list[float]] = {_base(name): [] for name in names}
-    depth = max(map(len, labels))
-    if protocol.get("max_depth") is not None:
-        depth = min(depth, int(protocol["max_depth"]))
-    for level in range(depth):
-        # as in mteb: among labels that are strings the mark is the string "-1", which stays
-        named = np.array([path[level] if len(path) > level else MISSING_LEVEL for path in labels])
-        valid = np.array([label != MISSING_LEVEL for label in named])
-        here, named = vectors[rows[valid]], named[valid]
+    for named, clustered in label_levels(labels, protocol):
+        here, named = vectors[rows[clustered]], named[clustered]
         model = MiniBatchKMeans(
             n_clusters=np.unique(named).size,
             batch_size=int(protocol.get("k_mean_batch_size", 512)),
@@ -237,7 +218,7 @@ def _bootstrapped(
         for drawn in bootstrap_rows(rng, len(here), protocol):
             clusters = model.fit_predict(here[drawn])
             for base in scores:
-                scores[base].append(float(functions[base](named[drawn], clusters)))
+                scores[base].append(_agreement(base, named[drawn], clusters))
     return _means_and_spreads(names, scores)
 
 
@@ -246,12 +227,10 @@ def _by_set(
 ) -> dict[str, float]:
     """Return the mean of each metric over the sets of a legacy task.
 
-    Source: mteb/abstasks/clustering_legacy.py; a set with one label counts as 1 there.
+    Source: mteb/abstasks/clustering_legacy.py, where a set with one label has the score 1.
     """
-    from sklearn import metrics
     from sklearn.cluster import MiniBatchKMeans
 
-    functions = {"v_measure": metrics.v_measure_score, "ami": metrics.adjusted_mutual_info_score}
     scores: dict[str, list[float]] = {_base(name): [] for name in names}
     for _, members in documents.groupby("set", sort=True):
         labels = [json.loads(value)[0] for value in members["labels"]]
@@ -265,8 +244,16 @@ def _by_set(
             )
             clusters = model.fit(vectors[members["text_row"].to_numpy()]).labels_.tolist()
         for base in scores:
-            scores[base].append(float(functions[base](labels, clusters)))
+            scores[base].append(_agreement(base, labels, clusters))
     return _means_and_spreads(names, scores)
+
+
+def _agreement(metric: str, labels: Any, clusters: Any) -> float:
+    from sklearn import metrics
+
+    if metric == "ami":
+        return float(metrics.adjusted_mutual_info_score(labels, clusters))
+    return float(metrics.v_measure_score(labels, clusters))
 
 
 def _means_and_spreads(names: list[str], scores: dict[str, list[float]]) -> dict[str, float]:

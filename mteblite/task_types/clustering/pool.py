@@ -9,10 +9,9 @@ Protocol: `seed`, `n_clusters` (number of bootstraps), `max_documents_per_cluste
 `k_mean_batch_size`, `max_depth`; optional `rng_state`, the JSON form of the task's
 `rng_state.getstate()` after loading, where loading has used it already.
 
-mteb draws sample and bootstraps of all cells from one `random.Random(seed)`, so their values
-depend on the cells before; `take_sample` and `bootstrap_rows` repeat that sequence. A pool
-that is the whole task keeps mteb's document order for it; a capped pool draws its bootstraps
-from a generator of its own.
+mteb draws samples and bootstraps of all cells from one `random.Random(seed)`, so that they depend
+on the cells before. A pool that is the whole task keeps mteb's order of documents and repeats these
+draws. A capped pool draws its bootstraps from a separate generator for each cell.
 
 Frames of the pool: `documents` [item_id, split, hf_subset, position, set, text_row,
 labels (JSON)].
@@ -25,18 +24,11 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from mteblite.pools.assembly import Texts, assemble, item_frame
-from mteblite.pools.items import (
-    Cell,
-    check_texts,
-    content_ids,
-    draw,
-    item_ids,
-    plain,
-    split_evenly,
-)
+from mteblite.pools.items import check_texts, content_ids, draw, item_ids, plain, split_evenly
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
 from mteblite.suites.pool_settings import PoolSettings
@@ -88,16 +80,36 @@ def identify(frames: Frames, metric: str) -> tuple[list[int], list[str]]:
     documents, sampled = frames["documents"], frames.get("sampled")
     rows = list(range(len(documents))) if sampled is None else [int(row) for row in sampled]
     chosen = documents.iloc[rows]
-    labels = []
-    for value in map(plain, chosen["labels"].tolist()):
-        levels = value if isinstance(value, list) else [value]
-        labels.append(json.dumps(levels, ensure_ascii=False))
+    labels = [json.dumps(_levels(v), ensure_ascii=False) for v in chosen["labels"].tolist()]
     return rows, content_ids([chosen["text"].tolist(), labels])
+
+
+def _levels(labels: Any) -> list[Any]:
+    """Return the labels of a document as a list; a bare label is one level."""
+    found = plain(labels)
+    return found if isinstance(found, list) else [found]
 
 
 def level_names(labels: str) -> list[str]:
     """Return the names of a document's labels (JSON list), safe to join by LEVEL_SEPARATOR."""
     return [str(label).replace(LEVEL_SEPARATOR, ">") for label in json.loads(labels)]
+
+
+def label_levels(
+    labels: Sequence[Sequence[Any]], protocol: Mapping[str, Any]
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield per level the (n,) labels of the documents, and the (n,) mask of those mteb clusters.
+
+    mteb marks a document without a label at a level by -1 and leaves it out. Beside labels that
+    are strings numpy makes the mark the string "-1". mteb then keeps these documents as a cluster,
+    and so does this function, because scores depend on it.
+    """
+    depth = max(map(len, labels))
+    if protocol.get("max_depth") is not None:
+        depth = min(depth, int(protocol["max_depth"]))
+    for level in range(depth):
+        named = np.array([path[level] if len(path) > level else -1 for path in labels])
+        yield named, np.array([label != -1 for label in named])
 
 
 def bootstrap_rows(
@@ -113,20 +125,13 @@ def bootstrap_rows(
 
 
 def fresh_rng(protocol: Mapping[str, Any]) -> random.Random:
-    """Return the generator of a task that has just been loaded."""
+    """Return the generator in its state after the task was loaded."""
     rng = random.Random(int(protocol.get("seed", 42)))
     state = protocol.get("rng_state")
     if state is not None:
         version, internal, gauss = state
         rng.setstate((version, tuple(internal), gauss))
     return rng
-
-
-def take_sample(rng: random.Random, cell: Mapping[str, Any]) -> list[int]:
-    """Return the rows that mteb embeds, taking what it takes from the generator."""
-    if cell["n_sampled"] is None:
-        return list(range(cell["n_total"]))
-    return rng.sample(range(cell["n_total"]), k=cell["n_sampled"])
 
 
 def _documents(frames: Mapping[str, Any], where: str) -> pd.DataFrame:
@@ -136,7 +141,7 @@ def _documents(frames: Mapping[str, Any], where: str) -> pd.DataFrame:
     check_texts(frame, ["text"], where)
     labels = []
     for row, value in zip(frame.index, frame["labels"].tolist(), strict=True):
-        levels = plain(value) if isinstance(plain(value), list) else [plain(value)]
+        levels = _levels(value)
         if not levels or any(level is None or level != level for level in levels):
             raise ValueError(
                 f"{where}: row {row}, column 'labels' is {value!r}; expected a label per level"
@@ -151,23 +156,17 @@ def _documents(frames: Mapping[str, Any], where: str) -> pd.DataFrame:
 
 
 def _replay(data: TaskData) -> list[dict[str, Any]]:
-    """Say per cell, in mteb's order, what its sample was drawn from."""
+    """Return the sizes of each cell and of its sample (None: all in order), in mteb's order."""
     cells = []
     for (split, hf_subset), frames in data.cells.items():
         total = len(frames["documents"])
-        rows: Sequence[int] | None = frames.get("sampled")
-        in_order = rows is None or [int(row) for row in rows] == list(range(total))
+        rows = [int(row) for row in frames.get("sampled", range(total))]
         cells.append(
             {
                 "split": split,
                 "hf_subset": hf_subset,
                 "n_total": total,
-                "n_sampled": None if rows is None or in_order else len(rows),
+                "n_sampled": None if rows == list(range(total)) else len(rows),
             }
         )
     return cells
-
-
-def cell_key(cell: Mapping[str, Any]) -> Cell:
-    """Return (split, hf_subset) of a replay entry."""
-    return str(cell["split"]), str(cell["hf_subset"])

@@ -1,4 +1,4 @@
-"""A statistic of clustering with less variance than V-measure, and selections that say nothing."""
+"""The surrogate of V-measure, and the check of selections on which V-measure is always 1."""
 
 from __future__ import annotations
 
@@ -13,16 +13,9 @@ from mteblite.task_types.hidden_labels import LEVEL_SEPARATOR
 def surrogate(observations: np.ndarray, items: pd.DataFrame, weights: np.ndarray) -> float:
     """Return the share of (same-label, other-label) pairs of documents that cosine orders rightly.
 
-    The area under the ROC curve, weighted by the products of weights, a mean over cells. It needs
-    few labels with several documents each, which the selectors give.
-
-    Args:
-        observations: (k, dim) vectors.
-        items: (k rows) hf_subset, split, stratum.
-        weights: (k,) positive.
-
-    Returns:
-        NaN where a cell has one label only, or a label per document.
+    It is the area under the ROC curve, weighted by the products of weights. It needs few labels
+    with several documents each, which the selectors give. It is NaN where a cell has one label
+    only, or another label for every document.
     """
     values, mass = np.asarray(observations, dtype=float), np.asarray(weights, dtype=float)
     labels = facts_of(items, _labels)
@@ -39,7 +32,7 @@ def check_not_degenerate(items: pd.DataFrame) -> None:
         ValueError: a cell has several documents, each of another label.
     """
     for rows in cells_of(items):
-        # Of hierarchical labels the top level repeats first.
+        # With hierarchical labels, documents share labels of the top level first.
         labels = [str(s).split(LEVEL_SEPARATOR)[0] for s in items["stratum"].to_numpy()[rows]]
         if len(labels) > 1 and len(set(labels)) == len(labels):
             raise ValueError(

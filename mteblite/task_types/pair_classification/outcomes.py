@@ -1,9 +1,8 @@
-"""Outcomes of PairClassification: whether a pair falls on its side of the best cosine threshold.
+"""Outcomes of PairClassification: whether a pair is on its side of the best cosine threshold.
 
-The official score is average precision, the maximum over mteb's similarity functions, per cell;
-a statistic of the set. Similarities are those of
-mteb/_evaluators/pair_classification_evaluator.py. Average precision is weighted by
-`pool_weight`, so that a balanced pool answers for the label prior of the task.
+The official score is average precision in each cell, the maximum over mteb's similarity functions
+(mteb/_evaluators/pair_classification_evaluator.py). It is a statistic of the set. It is weighted
+by `pool_weight`, because a balanced pool does not have the label prior of the task.
 """
 
 from __future__ import annotations
@@ -12,13 +11,15 @@ import numpy as np
 import pandas as pd
 
 from mteblite.outcomes.areas import AREAS, precision_recall_area, weighted_auc
-from mteblite.outcomes.cells import align, cells_of, facts_of, gold_of, mean_of_cells
+from mteblite.outcomes.cells import cells_of, facts_of, gold_of, mean_of_cells
 from mteblite.outcomes.pool_score import PoolScore
 from mteblite.outcomes.similarity import paired, prepare
 from mteblite.pools.pool import Pool
+from mteblite.task_types.sts.outcomes import pair_similarity, pair_vectors
 
 SIMILARITIES = ("similarity", "cosine", "manhattan", "euclidean", "dot")
-"""Columns of the observations, each oriented so that more is more similar."""
+"""Columns of the observations: larger is more similar."""
+COSINE = SIMILARITIES.index("cosine")
 MEASURES = ("ap", "accuracy", "f1", "precision", "recall")
 METRICS = (*(f"{s}_{m}" for s in ("max", *SIMILARITIES) for m in MEASURES), *AREAS)
 
@@ -26,42 +27,32 @@ METRICS = (*(f"{s}_{m}" for s in ("max", *SIMILARITIES) for m in MEASURES), *ARE
 def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:
     """Return outcomes 1 (right side of the accuracy-optimal cosine threshold) or 0, and the score.
 
-    Args:
-        pool: the pool.
-        vectors: (n_texts, dim).
-        similarity: the model's own, behind the metrics `similarity_...`.
+    The metrics `similarity_...` use the model's own similarity.
     """
-    names = pool.metric_names
     observations = observe(pool, vectors)
     labels = pool.items["gold"].to_numpy(dtype=int)
     weights = pool.items["pool_weight"].to_numpy(dtype=float)
     outcomes = np.empty(len(pool.items))
-    values: dict[str, list[float]] = {name: [] for name in names}
-    for rows in cells_of(pool.items):
-        cosine = observations[rows, SIMILARITIES.index("cosine")]
-        threshold, _ = best_threshold(cosine, labels[rows], weights[rows])
+    cells = cells_of(pool.items)
+    for rows in cells:
+        cosine = observations[rows, COSINE]
+        threshold = best_threshold(cosine, labels[rows], weights[rows])
         outcomes[rows] = (cosine > threshold) == (labels[rows] == 1)
-        for name in names:
-            values[name].append(
-                _metric(_named(name, similarity), observations[rows], labels[rows], weights[rows])
-            )
-    means = {name: mean_of_cells(scores) for name, scores in values.items()}
+    means = {}
+    for name in pool.metric_names:
+        full_name = name if similarity == "cosine" else name.replace("similarity", similarity)
+        means[name] = mean_of_cells(
+            [_metric(full_name, observations[r], labels[r], weights[r]) for r in cells]
+        )
     return PoolScore.of(pool, outcomes, means, observations)
 
 
 def observe(pool: Pool, vectors: np.ndarray) -> np.ndarray:
-    """Return the (n_items, 5) similarities, columns SIMILARITIES, more is more similar."""
-    from sklearn.metrics import pairwise
-
-    pairs = align(pool.frames["pairs"], pool.items)
-    first = vectors[pairs["first_row"].to_numpy()]
-    second = vectors[pairs["second_row"].to_numpy()]
+    """Return the (n_items, 5) similarities, columns SIMILARITIES."""
+    first, second = pair_vectors(pool, vectors)
     columns = [
         paired(prepare(first, "cosine"), prepare(second, "cosine"), "cosine"),
-        1 - pairwise.paired_cosine_distances(first, second),
-        -pairwise.paired_manhattan_distances(first, second),
-        -pairwise.paired_euclidean_distances(first, second),
-        np.vecdot(first, second),
+        *(pair_similarity(name, first, second) for name in SIMILARITIES[1:]),
     ]
     return np.stack(columns, axis=1).astype(np.float32)
 
@@ -69,17 +60,9 @@ def observe(pool: Pool, vectors: np.ndarray) -> np.ndarray:
 def set_statistic(observations: np.ndarray, items: pd.DataFrame, weights: np.ndarray) -> float:
     """Return the weighted average precision, maximum over similarities, a mean over cells.
 
-    Weights that are all equal say nothing about the label prior: then `pool_weight` takes their
-    place, which stands for the mass of a pair's label in the task. Unequal weights are used as
-    they are (anchors carry the pool mass of their cluster).
-
-    Args:
-        observations: (k, 5) similarities.
-        items: (k rows) hf_subset, split, gold, pool_weight.
-        weights: (k,) positive.
-
-    Returns:
-        NaN where a cell has no positive or no negative pair.
+    Equal weights hold no label prior. `pool_weight`, the mass of a pair's label in the task, then
+    takes their place. Unequal weights are used as they are: an anchor's is the pool mass of its
+    cluster. The statistic is NaN where a cell has no positive or no negative pair.
     """
     weights = np.asarray(weights, dtype=float)
     if np.ptp(weights) <= 1e-12 * weights.max(initial=0):
@@ -93,11 +76,10 @@ def set_statistic(observations: np.ndarray, items: pd.DataFrame, weights: np.nda
 def surrogate(observations: np.ndarray, items: pd.DataFrame, weights: np.ndarray) -> float:
     """Return the share of (positive, negative) pairs that cosine orders rightly; ties count half.
 
-    The weighted area under the ROC curve, a mean over cells; NaN where a cell has one label only.
-    Arguments as in `set_statistic`.
+    It is the weighted area under the ROC curve, and NaN where a cell has one label only.
     """
     values, weights = np.asarray(observations, dtype=float), np.asarray(weights, dtype=float)
-    cosine = values[:, min(SIMILARITIES.index("cosine"), values.shape[1] - 1)]
+    cosine = values[:, min(COSINE, values.shape[1] - 1)]
     positive = gold_of(items) > 0.5
     return mean_of_cells(
         [weighted_auc(cosine[r], positive[r], weights[r]) for r in cells_of(items)]
@@ -114,7 +96,7 @@ def average_precision(scores: np.ndarray, labels: np.ndarray, weights: np.ndarra
     Equals `sklearn.metrics.average_precision_score(labels, scores, sample_weight=weights)`.
 
     Args:
-        scores: (n,) more is more similar.
+        scores: (n,) larger is more similar.
         labels: (n,) 0 or 1.
         weights: (n,) positive.
 
@@ -131,13 +113,11 @@ def average_precision(scores: np.ndarray, labels: np.ndarray, weights: np.ndarra
     return float(np.sum(steps * hits[last] / total[last]) / hits[-1])
 
 
-def best_threshold(
-    scores: np.ndarray, labels: np.ndarray, weights: np.ndarray
-) -> tuple[float, float]:
-    """Return (threshold, weighted accuracy) of the best rule `score > threshold`.
+def best_threshold(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
+    """Return the threshold of the rule `score > threshold` with the best weighted accuracy.
 
-    Thresholds lie between neighbouring distinct scores, as in mteb; the highest of equally good
-    ones is taken.
+    Thresholds lie between neighbouring distinct scores, as in mteb. Of equally good ones the
+    highest is returned.
     """
     order = np.argsort(-scores, kind="stable")
     ordered, mass = scores[order].astype(float), weights[order] / weights.sum()
@@ -148,17 +128,12 @@ def best_threshold(
     thresholds = np.r_[ordered[0], (ordered[last] + below) / 2]
     accuracies = np.r_[mass[labels[order] == 0].sum(), right[last]]
     best = int(np.argmax(accuracies > accuracies.max() - 1e-12))
-    return float(thresholds[best]), float(accuracies[best])
-
-
-def _named(metric: str, own: str) -> str:
-    """Return a metric by the model's own similarity under the name of that similarity."""
-    return metric.replace("similarity_", f"{own}_") if own != "cosine" else metric
+    return float(thresholds[best])
 
 
 def _metric(name: str, observations: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
     if name in AREAS:
-        cosine = observations[:, SIMILARITIES.index("cosine")]
+        cosine = observations[:, COSINE]
         return precision_recall_area(name, labels, cosine, weights)
     similarity, _, kind = name.rpartition("_")
     chosen = SIMILARITIES if similarity == "max" else (similarity,)
@@ -171,7 +146,7 @@ def _metric(name: str, observations: np.ndarray, labels: np.ndarray, weights: np
 def _best_split(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> dict[str, float]:
     """Return the best accuracy, and the best F1 with its precision and recall, over thresholds.
 
-    As in mteb, a threshold lies between two distinct scores, so all or none positive is none.
+    As in mteb, a threshold lies between two distinct scores: no rule takes all pairs, or none.
     """
     order = np.argsort(-scores, kind="stable")
     mass, positive = weights[order] / weights.sum(), labels[order] == 1

@@ -4,9 +4,9 @@ Reads from `TaskData.cells[(split, hf_subset)]`:
     pairs: DataFrame[text1, text2, label] with label 0 or 1.
 Protocol (optional): `input1_prompt_type`, `input2_prompt_type` of asymmetric tasks.
 
-The balance changes the share of positives, on which average precision depends. So `pool_weight`
-gives the positives of a cell the mass that they have in the whole cell (its label prior), and
-statistics on the pool are weighted by it.
+The balance changes the share of positives, on which average precision depends. `pool_weight`
+therefore gives each label the mass that it has in the whole cell (its label prior), and statistics
+on the pool are weighted by it.
 
 Frames of the pool: `pairs` [item_id, first_row, second_row].
 """
@@ -44,15 +44,12 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
         frame, where = frames["pairs"], f"{name} {cell}"
         check_texts(frame, ["text1", "text2"], where)
         labels = _binary(check_numbers(frame["label"].tolist(), "label", where), where)
-        first, second = frame["text1"].tolist(), frame["text2"].tolist()
-        ids = item_ids(cell, content_ids([first, second, labels.tolist()]))
+        ids = item_ids(cell, identify(frames, data.description.main_metric)[1])
         rows = _balanced(ids, labels, quota[cell], settings.seed, name, *cell)
         chosen = [ids[r] for r in rows]
         share = prior_shares(labels, labels[rows])
         items.append(item_frame(cell, chosen, labels[rows].tolist(), labels[rows], share))
-        pairs.append(
-            pair_frame(texts, chosen, [first[r] for r in rows], [second[r] for r in rows], data)
-        )
+        pairs.append(pair_frame(texts, chosen, frame.iloc[rows], data))
         prior["/".join((cell[1], cell[0]))] = float(labels.mean()) if len(labels) else float("nan")
     n_available = sum(len(frames["pairs"]) for frames in data.cells.values())
     meta = {"n_available": n_available, "label_prior": prior}
@@ -68,14 +65,11 @@ def identify(frames: Frames, metric: str) -> tuple[list[int], list[str]]:
 
 
 def prior_shares(population: np.ndarray, sample: np.ndarray) -> np.ndarray:
-    """Return a share per sampled pair such that each label has the mass it has in the population.
+    """Return (k,) positive shares that give each label the mass it has in the population.
 
     Args:
-        population: (n,) labels 0/1 of the whole cell.
-        sample: (k,) labels of the pairs drawn.
-
-    Returns:
-        (k,) positive shares, all equal when the sample is the population.
+        population: (n,) labels 0 or 1 of the whole cell.
+        sample: (k,) labels of the pairs drawn; shares are equal when it is the population.
     """
     if len(sample) == len(population):
         return np.ones(len(sample))

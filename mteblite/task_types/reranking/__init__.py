@@ -1,1 +1,1 @@
-"""Pools of Reranking tasks; all else is as in retrieval."""
+"""Reranking tasks, which differ from retrieval in where their candidates come from."""

@@ -1,8 +1,8 @@
-"""How well a model's own confidence tells its good queries from its bad ones (nAUC).
+"""Normalized area under the abstention curve (nAUC), as in mteb/_evaluators/retrieval_metrics.py.
 
-Normalized area under the abstention curve (arXiv 2402.12997), as in `nauc` of
-mteb/_evaluators/retrieval_metrics.py: the mean metric over the queries that remain when the least
-confident ones are left out, scaled between the flat curve (0) and the oracle's (1).
+It measures how well a model's confidence separates its good queries from its bad ones (arXiv
+2402.12997). The curve is the mean metric over the queries that remain when the least confident
+ones are left out. The flat curve has the value 0, and the oracle's curve has the value 1.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def confidence(rankings: Sequence[Sequence[float]], kind: str, depth: int) -> np
     Args:
         rankings: scores of each query's documents, in any order.
         kind: one of CONFIDENCES.
-        depth: how many of the best documents count (mteb's `top_k`).
+        depth: how many of the best documents are used (mteb's `top_k`).
     """
     best = [np.sort(np.asarray(scores, dtype=float))[::-1][:depth] for scores in rankings]
     return np.array([CONFIDENCES[kind](scores) if len(scores) else 0.0 for scores in best])
@@ -54,7 +54,7 @@ def normalized_area(confidences: np.ndarray, values: np.ndarray) -> float:
 
 
 def _curve(confidences: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return the mean metric at each rate; of equally confident queries each has their mean."""
+    """Return the mean metric at each rate; equally confident queries all have their mean."""
     order = np.argsort(confidences, stable=True)
     ordered = confidences[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])

@@ -1,6 +1,6 @@
-"""Data of a search task in mteb's shapes: reading a cell, finding items again, cutting to some.
+"""Data of a search task: reading a cell of mteb's loaded task, and cutting the task to items.
 
-Texts are what mteb's dataloaders hand to an encoder: title and body joined, a query with its
+Texts are those that mteb's dataloaders give to an encoder: title and body joined, a query with its
 instruction, a conversation as one string. mteb's own functions make them.
 """
 
@@ -11,23 +11,24 @@ from typing import Any
 
 import pandas as pd
 
-from mteblite.pools import items
 from mteblite.pools.corpus import Corpus
+from mteblite.pools.items import Cell
 from mteblite.pools.pool import Pool
 from mteblite.pools.restriction import of_cell
 from mteblite.pools.task_data import TaskData
-from mteblite.task_types.columns import Cell, cell_rows, require_rows, texts_of
+from mteblite.task_types.columns import TaskCell, cell_rows, require_rows, texts_of
 from mteblite.task_types.retrieval.metric_names import SUBQUERIES
+from mteblite.task_types.retrieval.pool import first_rows
 from mteblite.task_types.task_type import Frames
 
 MISSING_CANDIDATES = "missing_candidates"
-"""Key of a cell that holds, by query, candidates which its corpus lacks and mteb would not find."""
+"""Key of a cell: by query, the candidates that its corpus lacks, which mteb cannot look up."""
 
 
-def read_cell(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]:
+def read_cell(task: Any, cell: TaskCell, protocol: dict[str, Any]) -> dict[str, Any]:
     """Return `corpus`, `queries` [query_id, text], `qrels` and `top_ranked` (or None).
 
-    Queries without any judged document are dropped as in mteb; a judgement of relevance 0 counts.
+    As in mteb, queries without a judged document are dropped; a judgement of relevance 0 counts.
     Candidates may be missing from the corpus; the pool drops and counts them.
     """
     from mteb._create_dataloaders import _retrieval_texts
@@ -43,7 +44,9 @@ def read_cell(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]
     judged = {str(query): documents for query, documents in judged.items()}
     ranked = data["top_ranked"]
     missing = data.get(MISSING_CANDIDATES, {})
-    if not isinstance(queries["text"][0], dict | list):  # a conversation is made a text below
+    if not isinstance(
+        queries["text"][0], dict | list
+    ):  # else `_retrieval_texts` joins a conversation
         texts_of(cell, "text", queries["text"][:])
     return {
         "corpus": Corpus.from_dataset(data["corpus"], "id", _document_texts),
@@ -77,27 +80,28 @@ def protocol_of(task: Any) -> dict[str, Any]:
 
 
 def identify(frames: Frames, metric: str) -> tuple[list[int], list[str]]:
-    """Return the rows of `queries` and the id of the item of each."""
+    """Return the rows of `queries` and the identity of the item of each."""
     names = [str(query) for query in frames["queries"]["query_id"]]
     if metric.startswith(SUBQUERIES):
         names = [name.rpartition("_")[0] for name in names]
     return list(range(len(names))), names
 
 
-def texts(frames: Frames, pool: Pool, cell: items.Cell) -> Iterator[str]:
+def texts(frames: Frames, pool: Pool, cell: Cell) -> Iterator[str]:
     """Yield the texts of the pool's queries and documents; a corpus may hold millions more."""
     queries = frames["queries"]
     asked = set(of_cell(pool.frames["queries"], cell)["query_id"])
     chosen = queries["query_id"].astype(str).isin(asked)
     yield from queries.loc[chosen, "text"].tolist()
-    yield from _documents(frames["corpus"], set(of_cell(pool.frames["documents"], cell)["doc_id"]))
+    corpus, documents = frames["corpus"], of_cell(pool.frames["documents"], cell)
+    yield from corpus.texts(list(first_rows(corpus.ids, set(documents["doc_id"])).values()))
 
 
-def cut(task: Any, pool: Pool, data: TaskData, rows: Mapping[items.Cell, list[int]]) -> None:
+def cut(task: Any, pool: Pool, data: TaskData, rows: Mapping[Cell, list[int]]) -> None:
     """Keep the selected queries, their judgements and their candidates.
 
-    Where queries have lists of their own, mteb reranks these; else all documents that the pool
-    shares are the corpus, which mteb searches.
+    Where queries have lists of their own, mteb reranks these. Else mteb searches the documents
+    that the queries of the pool share.
     """
     frames = pool.frames
     for split, subset in data.cells:
@@ -109,8 +113,8 @@ def cut(task: Any, pool: Pool, data: TaskData, rows: Mapping[items.Cell, list[in
         judged = judged[judged["item_id"].isin(queries["item_id"])]
         listed = frames["candidates"][frames["candidates"]["item_id"].isin(queries["item_id"])]
         task.dataset[subset][split] = {
-            "corpus": _first_rows(cell["corpus"], set(documents["doc_id"])),
-            "queries": _first_rows(cell["queries"], set(asked)),
+            "corpus": _select(cell["corpus"], set(documents["doc_id"])),
+            "queries": _select(cell["queries"], set(asked)),
             "relevant_docs": {
                 query: dict(zip(part["doc_id"], map(int, part["relevance"]), strict=True))
                 for query, part in judged.groupby("query_id")
@@ -120,7 +124,10 @@ def cut(task: Any, pool: Pool, data: TaskData, rows: Mapping[items.Cell, list[in
 
 
 def _document_texts(rows: dict[str, list[Any]]) -> list[Any]:
-    """Return title and text joined as in mteb; what is no text stays, for the corpus to name."""
+    """Return title and text joined as in mteb; a value that is no text stays as it is.
+
+    `Corpus` reports such a value with its row.
+    """
     from mteb._create_dataloaders import _corpus_to_dict
 
     titles = rows.get("title") or [""] * len(rows["text"])
@@ -132,21 +139,9 @@ def _document_texts(rows: dict[str, list[Any]]) -> list[Any]:
     ]
 
 
-def _documents(corpus: Corpus, wanted: set[str]) -> list[str]:
-    rows: dict[str, int] = {}
-    for row, document in enumerate(corpus.ids):
-        if document in wanted:
-            rows.setdefault(document, row)
-    return corpus.texts(list(rows.values()))
-
-
-def _first_rows(table: Any, wanted: set[str]) -> Any:
-    """Rows with these ids; of an id that repeats the first."""
-    rows: dict[str, int] = {}
-    for row, name in enumerate(table["id"][:]):
-        if str(name) in wanted:
-            rows.setdefault(str(name), row)
-    return table.select(sorted(rows.values()))
+def _select(table: Any, wanted: set[str]) -> Any:
+    """Return the first row of each of these ids."""
+    return table.select(list(first_rows(map(str, table["id"][:]), wanted).values()))
 
 
 def _candidates(

@@ -1,4 +1,4 @@
-"""Names of the metrics of search, most of which have a cut `<k>`."""
+"""Names of the metrics of search; most have a cut `<k>`."""
 
 from __future__ import annotations
 
@@ -6,42 +6,42 @@ import re
 from collections.abc import Sequence
 
 from mteblite.outcomes.areas import AREAS
+from mteblite.task_types.retrieval.abstention import CONFIDENCES
 
 SUBQUERIES = "max_over_subqueries_"
 
 _CUTS = ("ndcg", "map", "recall", "precision", "hit_rate", "mrr")
 _WITH_CONFIDENCE = tuple(c for c in _CUTS if c != "hit_rate")
-_CONFIDENCES = ("max", "std", "diff1")
 
 _PATTERN = re.compile(
     rf"(?:{SUBQUERIES})?(?:(?:{'|'.join(_CUTS)})_at_[1-9]\d*|accuracy"
     rf"|nauc_(?:{'|'.join(_WITH_CONFIDENCE)})_at_[1-9]\d*"
-    rf"_(?:{'|'.join(_CONFIDENCES)}))|{'|'.join(AREAS)}"
+    rf"_(?:{'|'.join(CONFIDENCES)}))|{'|'.join(AREAS)}"
 )
 
 METRICS = (
     *(f"{cut}_at_<k>" for cut in _CUTS),
     "accuracy",
-    f"nauc_<{' or '.join(_WITH_CONFIDENCE)}>_at_<k>_<{' or '.join(_CONFIDENCES)}>",
+    f"nauc_<{' or '.join(_WITH_CONFIDENCE)}>_at_<k>_<{' or '.join(CONFIDENCES)}>",
     *AREAS,
 )
 
 
 def has_metric(name: str) -> bool:
-    """Say whether a name is a metric of search."""
+    """Return whether a name is a metric of search."""
     return _PATTERN.fullmatch(name) is not None
 
 
 def mean_is_score(name: str) -> bool:
-    """Say whether a metric is a mean over queries; areas under a curve are none."""
+    """Return whether a metric is a mean over queries; areas under a curve are not."""
     return "nauc_" not in name and name not in AREAS
 
 
 def check_together(task: str, names: Sequence[str]) -> None:
-    """Refuse metrics of single queries beside those of merged sub-queries.
+    """Refuse metrics of single queries together with those of merged sub-queries.
 
     Raises:
-        ValueError: a metric does not go with the main one, which is the first.
+        ValueError: a metric does not combine with the main one, which is the first.
     """
     merged = names[0].startswith(SUBQUERIES)
     for name in names:

@@ -1,8 +1,8 @@
 """Metrics of rankings, per query and per cell, as mteb computes them.
 
-Per query by pytrec_eval: linear gain, scores in float32, ties by document id descending. A cell's
-mean is rounded to 5 decimals as in mteb/_evaluators/retrieval_metrics.py, which is why the mean
-outcome may differ from the pool score by up to 5e-6.
+pytrec_eval computes the values per query: linear gain, scores in float32, ties by document id
+descending. A cell's mean is rounded to 5 decimals, as in mteb/_evaluators/retrieval_metrics.py. The
+mean outcome may therefore differ from the pool score by up to 5e-6.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MEASURES = {
 """mteb's metric `<name>_at_<k>` to pytrec_eval's measure."""
 
 TOP_K = 1000
-"""How many documents mteb keeps per query, unless the task says otherwise."""
+"""How many documents mteb keeps per query, unless the task sets another number."""
 
 Ranking = dict[str, float]
 Judgements = Mapping[str, int]
@@ -39,11 +39,9 @@ def depth_of(names: Sequence[str], top_k: int) -> int | None:
 
 
 def query_values(
-    names: Sequence[str],
-    rankings: Sequence[Ranking],
-    qrels: Sequence[Judgements],
+    names: Sequence[str], rankings: Sequence[Ranking], qrels: Sequence[Judgements]
 ) -> dict[str, np.ndarray]:
-    """Return the (n_queries,) values of each metric of single queries that `names` rest on.
+    """Return the (n_queries,) values from which each metric is computed.
 
     Args:
         names: metric names; areas have no value per query and are left out.
@@ -58,7 +56,7 @@ def query_values(
     found: dict[str, dict[str, float]] = {}
     if measures:
         evaluator = pytrec_eval.RelevanceEvaluator(
-            # a query with negative judgements only crashes pytrec_eval; below 0 is as good as 0
+            # pytrec_eval crashes on a query with only negative judgements, which equal 0 here
             {
                 key: {document: max(relevance, 0) for document, relevance in judged.items()}
                 for key, judged in zip(keys, qrels, strict=True)
@@ -94,7 +92,7 @@ def cell_score(
         values: (n,) values of its queries, None for an area.
         rankings: document scores per query.
         qrels: relevance by document, per query.
-        top_k: how many documents count for a confidence.
+        top_k: how many documents a confidence uses.
     """
     if values is None:
         return _area(name, rankings, qrels)

@@ -11,27 +11,17 @@ from mteblite.outcomes.cells import cells_of, mean_of_cells
 from mteblite.outcomes.pool_score import PoolScore
 from mteblite.outcomes.similarity import blocks, paired, prepare
 from mteblite.pools.pool import Pool
-from mteblite.task_types.retrieval.metrics import (
-    TOP_K,
-    Ranking,
-    cell_score,
-    depth_of,
-    query_values,
-)
+from mteblite.task_types.retrieval.metrics import TOP_K, Ranking, cell_score, depth_of, query_values
 
 
 def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:
     """Return the main metric of each query in [0, 1], and the score.
 
-    Args:
-        pool: the pool.
-        vectors: (n_texts, dim).
-        similarity: the model's own, by which mteb searches.
+    mteb searches by the model's own similarity.
     """
     names = pool.metric_names
-    main = names[0]
     protocol = pool.meta["protocol"]
-    # as in mteb, of whose best documents the query itself is dropped afterwards
+    # mteb drops the query itself from its best documents afterwards
     top_k = int(protocol.get("top_k", TOP_K)) - bool(protocol.get("ignore_identical_ids"))
     found = rank(pool, vectors, depth_of(names, top_k), similarity)
     judged = _judgements(pool)
@@ -47,7 +37,7 @@ def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -
                 cell_score(name, None if column is None else column[rows], *own, top_k)
             )
     means = {name: mean_of_cells(cells) for name, cells in scores.items()}
-    return PoolScore.of(pool, values[main], means)
+    return PoolScore.of(pool, values[names[0]], means)
 
 
 def rank(
@@ -55,24 +45,23 @@ def rank(
 ) -> dict[str, Ranking]:
     """Return document scores by item: the best `depth` candidates and all that tie with the last.
 
-    Sub-queries of an item are merged by the larger score, as mteb's `max_over_subqueries`.
+    Sub-queries of an item are merged by the larger score, as in mteb's `max_over_subqueries`.
 
     Args:
         pool: the pool.
         vectors: (n_texts, dim).
         depth: how many are needed; None: all candidates.
-        similarity: the model's own, as mteb searches by it.
+        similarity: the model's own, by which mteb searches.
     """
     protocol = pool.meta["protocol"]
-    skipped = bool(protocol.get("skip_first_result"))
-    # one more for a document that is its own query, one more for a first result to skip
+    # one more for a document that is its own query, one more for a skipped first result
     wanted = None if depth is None else depth + 2
     merged: dict[str, Ranking] = {}
     for item, query, documents, scores in _candidates(pool, vectors, similarity):
         ranking = _best(documents, scores, wanted)
         if protocol.get("ignore_identical_ids"):
             ranking.pop(query, None)
-        if skipped:
+        if protocol.get("skip_first_result"):
             ranking = dict(sorted(ranking.items(), key=lambda hit: hit[1], reverse=True)[1:])
         into = merged.setdefault(item, {})
         for document, score in ranking.items():
@@ -105,13 +94,13 @@ def _candidates(
         first = np.repeat(np.arange(len(numbers)), sizes)
         values = paired(sources, compared, similarity, first, rows)
         ends = np.cumsum(sizes)
-        everyones = np.flatnonzero(shared)
+        shared_rows = np.flatnonzero(shared)
         for part, block in blocks(sources, compared[shared], similarity):
             for offset, place in enumerate(range(part.start, part.stop)):
                 own = slice(ends[place] - sizes[place], ends[place])
                 yield (
                     *names[numbers[place]],
-                    ids[np.concatenate([everyones, rows[own]])],
+                    ids[np.concatenate([shared_rows, rows[own]])],
                     np.concatenate([block[offset], values[own]]),
                 )
 
@@ -120,7 +109,7 @@ _NONE = np.array([], dtype=np.int64)
 
 
 def _own_lists(pool: Pool, names: list[tuple[str, str]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the documents on the queries' own lists, query by query, and where each begins."""
+    """Return the document ids on the lists of all queries, and where each query's list begins."""
     candidates = pool.frames["candidates"]
     number = {name: n for n, name in enumerate(names)}
     keys = zip(candidates["item_id"].tolist(), candidates["query_id"].tolist(), strict=True)
@@ -139,7 +128,7 @@ def _best(documents: np.ndarray, scores: np.ndarray, number: int | None) -> Rank
 
 
 def _judgements(pool: Pool) -> dict[str, dict[str, int]]:
-    """Return judgements by item; sub-queries of an item share theirs, the last one's are taken."""
+    """Return judgements by item; all sub-queries of an item have the judgements of the last."""
     frame = pool.frames["qrels"]
     last: dict[str, str] = {}
     qrels: dict[str, dict[str, int]] = {}

@@ -5,24 +5,25 @@ Reads from `TaskData.cells[(split, hf_subset)]`:
     relevance]; top_ranked: DataFrame[query_id, doc_id] or None.
 Protocol: `ignore_identical_ids`, `k_values`, `skip_first_result`.
 
-Candidates of a query: its own list where the task has one (`top_ranked`); else the best by BM25
-over the full corpus, its relevant documents, and random documents shared by the cell. Without a
-cap on one of the latter every document is a candidate of every query.
+The candidates of a query are its own list where the task has one (`top_ranked`). Else they are
+the best documents by BM25 over the full corpus, its relevant documents, and random documents
+shared by the cell. Without a cap on BM25 or on random documents, every document is a candidate of
+every query.
 
-An item is a query with a judgement, or, where the main score is a maximum over sub-queries
-(MindSmall), all sub-queries `<item>_<n>` of an impression. Under a cap only queries with a
-relevant document are items; the others score 0 for every model.
+An item is a query with a judgement. Where the main score is a maximum over sub-queries (MindSmall),
+it is all sub-queries `<item>_<n>` of an impression. Under a cap only queries with a relevant
+document are items; the others score 0 for every model.
 
 Frames of the pool:
     queries [item_id, split, hf_subset, query_id, query_row];
     documents [split, hf_subset, doc_id, document_row, shared];
-    candidates [item_id, query_id, doc_id], beyond the shared documents of the cell;
+    candidates [item_id, query_id, doc_id], without the shared documents of the cell;
     qrels [item_id, query_id, doc_id, relevance], without relevant documents dropped by a cap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,14 +33,7 @@ import pandas as pd
 from mteblite.pools.assembly import Texts, assemble, item_frame
 from mteblite.pools.bm25 import best_documents
 from mteblite.pools.corpus import Corpus
-from mteblite.pools.items import (
-    Cell,
-    check_numbers,
-    check_texts,
-    draw,
-    item_ids,
-    split_evenly,
-)
+from mteblite.pools.items import Cell, check_numbers, check_texts, draw, item_ids, split_evenly
 from mteblite.pools.pool import Pool
 from mteblite.pools.task_data import TaskData
 from mteblite.seeds import stable_seed
@@ -47,14 +41,14 @@ from mteblite.suites.pool_settings import PoolSettings
 from mteblite.task_types.retrieval.metric_names import SUBQUERIES
 
 LEAST_RANDOM_DOCUMENTS = 200
-"""Of a subset, in tasks with several (docs/methods.md, Candidates of retrieval)."""
+"""Per subset of a task with several (docs/methods.md, Candidates of retrieval)."""
 
 PART = 1_000_000
 """Ids hashed at a time."""
 
 
 @dataclass
-class _Cell:
+class _Queries:
     """The judged queries of a cell: text and judgements by query id, query ids by item."""
 
     corpus: Corpus
@@ -105,7 +99,7 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
     return assemble(data, settings, texts, items, parts, meta)
 
 
-def _read(frames: Mapping[str, Any], metric: str, capped: bool, where: str) -> _Cell:
+def _read(frames: Mapping[str, Any], metric: str, capped: bool, where: str) -> _Queries:
     queries = frames["queries"]
     check_texts(queries, ["text"], f"{where} queries")
     texts = dict(zip(map(str, queries["query_id"]), queries["text"], strict=True))
@@ -138,17 +132,17 @@ def _read(frames: Mapping[str, Any], metric: str, capped: bool, where: str) -> _
             map(str, table["query_id"]), map(str, table["doc_id"]), strict=True
         ):
             ranked.setdefault(query, []).append(document)
-    return _Cell(frames["corpus"], texts, qrels, groups, ranked)
+    return _Queries(frames["corpus"], texts, qrels, groups, ranked)
 
 
 def _choose_candidates(
-    cell: _Cell,
+    cell: _Queries,
     settings: PoolSettings,
     metrics: Sequence[str],
     n_cells: int,
     keys: tuple[str | int, ...],
 ) -> None:
-    """Fill `own` and `shared`, drop relevant documents beyond the cap, count what is missing."""
+    """Fill `own` and `shared`; drop relevant documents beyond the cap; count missing documents."""
     queries = [query for group in cell.items.values() for query in group]
     known = set(cell.corpus.ids)
     cell.missing_relevant = sum(
@@ -166,9 +160,7 @@ def _choose_candidates(
     if settings.bm25_top is None or settings.random_documents is None:
         cell.shared = distinct
         return
-    number = settings.random_documents
-    if n_cells > 1:
-        number = min(number, max(LEAST_RANDOM_DOCUMENTS, number // n_cells))
+    number = n_shared(settings.random_documents, n_cells)
     cell.shared = _random_documents(distinct, number, *keys, "documents")
     best = _first_stage(cell, queries, settings.bm25_top)
     cap = _relevant_cap(settings.max_relevant, metrics)
@@ -183,7 +175,14 @@ def _choose_candidates(
         cell.qrels[query] = {d: r for d, r in judged.items() if d not in lost}
 
 
-def _first_stage(cell: _Cell, queries: Sequence[str], number: int) -> dict[str, list[str]]:
+def n_shared(random_documents: int, n_cells: int) -> int:
+    """Return how many of a task's random documents each of its cells has."""
+    if n_cells == 1:
+        return random_documents
+    return min(random_documents, max(LEAST_RANDOM_DOCUMENTS, random_documents // n_cells))
+
+
+def _first_stage(cell: _Queries, queries: Sequence[str], number: int) -> dict[str, list[str]]:
     """Return the ids of each query's best documents by BM25."""
     if number == 0:
         return {query: [] for query in queries}
@@ -192,10 +191,10 @@ def _first_stage(cell: _Cell, queries: Sequence[str], number: int) -> dict[str, 
 
 
 def _relevant_cap(cap: int | None, metrics: Sequence[str]) -> int | None:
-    """Return how many relevant documents of a query to keep, so that the metrics can be had.
+    """Return how many relevant documents of a query these metrics need; None: all.
 
-    A cut at k needs the k best for its ideal ranking; average precision, recall and areas under
-    a curve count all relevant documents, so no cap applies there (TRECCOVID has 493 per query).
+    A cut at k needs the k best for its ideal ranking. Average precision, recall and areas under a
+    curve count all relevant documents (TRECCOVID has 493 per query).
     """
     for metric in metrics:
         bare = metric.removeprefix(SUBQUERIES).removeprefix("nauc_")
@@ -222,10 +221,10 @@ def _keep_relevant(
 
 
 def _random_documents(ids: list[str], number: int, *keys: str | int) -> list[str]:
-    """Return `number` of these documents: those whose seeded hash is smallest.
+    """Return the `number` documents with the smallest seeded hashes.
 
-    A hash per id, not a permutation: it needs no sorted copy of millions of ids, and the draw
-    hardly changes when a corpus grows.
+    Unlike a permutation, hashes need no sorted copy of millions of ids, and a corpus that grows
+    changes few of the drawn documents.
     """
     if number >= len(ids):
         return sorted(ids)
@@ -238,7 +237,7 @@ def _random_documents(ids: list[str], number: int, *keys: str | int) -> list[str
 def _chances(ids: list[str], *keys: str | int) -> np.ndarray:
     key = f"{stable_seed(*keys):016x}"
     parts = [
-        # in parts, because hashing encodes all texts at once
+        # in parts, because pandas encodes all texts of a call at once
         pd.util.hash_array(
             np.array(ids[i : i + PART], dtype=object), hash_key=key, categorize=False
         )
@@ -247,18 +246,24 @@ def _chances(ids: list[str], *keys: str | int) -> np.ndarray:
     return np.concatenate([np.empty(0, np.uint64), *parts])
 
 
+def first_rows(ids: Iterable[str], wanted: Collection[str]) -> dict[str, int]:
+    """Return the row of each wanted id that there is; of an id that repeats, the first row."""
+    found: dict[str, int] = {}
+    for row, name in enumerate(ids):
+        if name in wanted:
+            found.setdefault(name, row)
+    return found
+
+
 def _frames(
-    key: Cell, cell: _Cell, ids: Mapping[str, str], texts: Texts
+    key: Cell, cell: _Queries, ids: Mapping[str, str], texts: Texts
 ) -> dict[str, pd.DataFrame]:
     split, hf_subset = key
     queries = [(ids[item], q) for item, group in cell.items.items() for q in group]
     shared = set(cell.shared)
     own = [(i, q, d) for i, q in queries for d in cell.own.get(q, []) if d not in shared]
     wanted = shared.union(d for _, _, d in own)
-    row_of: dict[str, int] = {}
-    for row, document in enumerate(cell.corpus.ids):
-        if document in wanted:
-            row_of.setdefault(document, row)
+    row_of = first_rows(cell.corpus.ids, wanted)
     documents = sorted(row_of)
     judged = [(i, q, d, r) for i, q in queries for d, r in sorted(cell.qrels[q].items())]
     return {

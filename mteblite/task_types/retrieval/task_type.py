@@ -7,18 +7,12 @@ from collections.abc import Mapping
 
 from mteblite.pools.items import Cell
 from mteblite.suites.pool_settings import PoolSettings
-from mteblite.task_types.retrieval.data import cut, identify, protocol_of, read_cell, texts
-from mteblite.task_types.retrieval.metric_names import (
-    METRICS,
-    check_together,
-    has_metric,
-    mean_is_score,
-)
+from mteblite.task_types.retrieval import data, metric_names
 from mteblite.task_types.retrieval.outcomes import score_pool
 from mteblite.task_types.retrieval.own_data import own_search
-from mteblite.task_types.retrieval.pool import LEAST_RANDOM_DOCUMENTS, draw_pool
+from mteblite.task_types.retrieval.pool import draw_pool, n_shared
 from mteblite.task_types.task_type import Statistics, TaskType, TextKind
-from mteblite.task_types.text_counts import items_by_cell, text_kind
+from mteblite.task_types.texts import items_by_cell, text_kind
 
 
 def text_kinds(cells: Mapping[Cell, Statistics], settings: PoolSettings) -> list[TextKind]:
@@ -50,27 +44,25 @@ def _candidates(
         return None
     relevant = float(statistics["relevant_docs_statistics"]["average_relevant_docs_per_query"])
     relevant = min(relevant, settings.max_relevant or math.inf)
-    shared = settings.random_documents
-    if n_cells > 1:
-        shared = max(min(LEAST_RANDOM_DOCUMENTS, shared), shared // n_cells)
+    shared = n_shared(settings.random_documents, n_cells)
     return n_items * (settings.bm25_top + relevant) + shared
 
 
 RETRIEVAL = TaskType(
     name="Retrieval",
     outcome="the task's main metric on the query (nDCG@10 unless section 1 names another)",
-    metrics=METRICS,
+    metrics=metric_names.METRICS,
     texts_per_item=32.0,
     draw_pool=draw_pool,
     score_pool=score_pool,
-    identify=identify,
-    texts=texts,
-    read_cell=read_cell,
-    protocol=protocol_of,
-    cut=cut,
+    identify=data.identify,
+    texts=data.texts,
+    read_cell=data.read_cell,
+    protocol=data.protocol_of,
+    cut=data.cut,
     text_kinds=text_kinds,
     own_data=own_search("ndcg_at_10", with_candidates=False),
-    mean_is_score=mean_is_score,
-    has_metric=has_metric,
-    check_together=check_together,
+    mean_is_score=metric_names.mean_is_score,
+    has_metric=metric_names.has_metric,
+    check_together=metric_names.check_together,
 )

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from mteblite.task_types.columns import (
-    Cell,
+    TaskCell,
     cell_rows,
     column_name,
     numbers_of,
     require_rows,
     texts_of,
 )
-from mteblite.task_types.own_files import column, number, read_table
-from mteblite.task_types.own_tables import sentences
+from mteblite.task_types.own_files import OwnTable, sentences
 
 
-def read_cell(task: Any, cell: Cell, protocol: dict[str, Any]) -> dict[str, Any]:
+def read_cell(task: Any, cell: TaskCell, protocol: dict[str, Any]) -> dict[str, Any]:
     """Return `pairs` [text1, text2, gold], gold on the data set's own scale."""
     rows = cell_rows(task, cell)
-    first, second = column_name(task, "column_names", 0), column_name(task, "column_names", 1)
+    first, second = (column_name(task, "column_names", position) for position in (0, 1))
     require_rows(cell, "pair", len(rows))
     return {
         "pairs": pd.DataFrame(
@@ -49,9 +47,7 @@ def prompt_types(task: Any) -> dict[str, Any]:
     }
 
 
-def own_table(task: str, file: Path) -> dict[str, list[Any]]:
+def own_table(table: OwnTable) -> dict[str, list[Any]]:
     """Return the columns sentence1, sentence2, score of a user's own table."""
-    frame = read_table(task, file)
-    scores = column(task, file, frame, "score")
-    numbers = [number(task, file, row, value) for row, value in enumerate(scores)]
-    return sentences(task, file, frame) | {"score": numbers}
+    scores = table.numbers("score")
+    return sentences(table) | {"score": scores}

@@ -42,15 +42,12 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
         frame, where = frames["pairs"], f"{name} {cell}"
         check_texts(frame, ["text1", "text2"], where)
         gold = check_numbers(frame["gold"].tolist(), "gold", where)
-        first, second = frame["text1"].tolist(), frame["text2"].tolist()
-        ids = item_ids(cell, content_ids([first, second, gold.tolist()]))
+        ids = item_ids(cell, identify(frames, data.description.main_metric)[1])
         bins = gold_bins(gold)
         rows = draw(ids, quota[cell], settings.seed, name, *cell, "pool", strata=bins)
         chosen = [ids[r] for r in rows]
         items.append(item_frame(cell, chosen, [bins[r] for r in rows], gold[rows]))
-        pairs.append(
-            pair_frame(texts, chosen, [first[r] for r in rows], [second[r] for r in rows], data)
-        )
+        pairs.append(pair_frame(texts, chosen, frame.iloc[rows], data))
     n_available = sum(len(frames["pairs"]) for frames in data.cells.values())
     return assemble(data, settings, texts, items, {"pairs": pairs}, {"n_available": n_available})
 
@@ -75,15 +72,13 @@ def gold_bins(gold: np.ndarray) -> list[str]:
     return [f"bin{number}" for number in numbers]
 
 
-def pair_frame(
-    texts: Texts, ids: list[str], first: list[str], second: list[str], data: TaskData
-) -> pd.DataFrame:
-    """Return the pairs of one cell with their texts registered."""
+def pair_frame(texts: Texts, ids: list[str], pairs: pd.DataFrame, data: TaskData) -> pd.DataFrame:
+    """Return the frame `pairs` of one cell; adds the texts of its pairs to `texts`."""
     prompts = [str(data.protocol.get(f"input{n}_prompt_type") or "") for n in (1, 2)]
     return pd.DataFrame(
         {
             "item_id": ids,
-            "first_row": texts.add(first, prompts[0]),
-            "second_row": texts.add(second, prompts[1]),
+            "first_row": texts.add(pairs["text1"].tolist(), prompts[0]),
+            "second_row": texts.add(pairs["text2"].tolist(), prompts[1]),
         }
     )

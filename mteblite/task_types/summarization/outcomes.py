@@ -28,15 +28,13 @@ METRICS = (
 def score_pool(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine") -> PoolScore:
     """Return per document the correlation in [-1, 1], NaN where undefined, and the score.
 
-    Args:
-        pool: the pool.
-        vectors: (n_texts, dim).
-        similarity: the model's own, behind the metrics `spearman` and `pearson`.
+    The metrics `spearman` and `pearson` use the model's own similarity.
     """
     names = pool.metric_names
     table = _correlations(pool, vectors, names, similarity)
+    cells = cells_of(pool.items)
     means = {
-        name: mean_of_cells([_mean(table[name].to_numpy()[rows]) for rows in cells_of(pool.items)])
+        name: mean_of_cells([_mean(table[name].to_numpy()[rows]) for rows in cells])
         for name in names
     }
     return PoolScore.of(pool, table[names[0]].to_numpy(), means)
@@ -48,7 +46,10 @@ def _mean(values: np.ndarray) -> float:
 
 
 def _correlations(pool: Pool, vectors: np.ndarray, names: list[str], own: str) -> pd.DataFrame:
-    """Return one row per item of the pool, one column per metric; `own` is for bare names."""
+    """Return one row per item of the pool and one column per metric.
+
+    A metric whose name has no similarity uses `own`.
+    """
     from scipy import stats
 
     kinds = sorted({"cosine", "dot", own})
@@ -80,8 +81,8 @@ def _correlations(pool: Pool, vectors: np.ndarray, names: list[str], own: str) -
 def _best(rows: np.ndarray, references: np.ndarray, vectors: np.ndarray, kind: str) -> np.ndarray:
     """Return each row's largest similarity to a reference.
 
-    Cosine and dot are float32 products of one row, as mteb takes them: the last digit orders
-    summaries that are all but equal, of which static models have many.
+    Cosine and dot are float32 products of one row, as in mteb: their last digit orders nearly
+    equal summaries, and static models have many of these.
     """
     if kind not in ("cosine", "dot"):
         found = [block.max(axis=1) for _, block in blocks(vectors[rows], vectors[references], kind)]

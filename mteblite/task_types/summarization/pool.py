@@ -43,8 +43,7 @@ def draw_pool(data: TaskData, settings: PoolSettings) -> Pool:
         machine = [list(value) for value in frame["machine_summaries"]]
         relevance = [list(value) for value in frame["relevance"]]
         _check(human, machine, relevance, where)
-        document = frame["text"].tolist() if "text" in frame else [""] * len(frame)
-        ids = item_ids(cell, content_ids([document, human, machine, relevance]))
+        ids = item_ids(cell, identify(frames, data.description.main_metric)[1])
         rows = draw(ids, quota[cell], settings.seed, name, *cell, "pool")
         items.append(item_frame(cell, [ids[r] for r in rows]))
         humans.append(_summaries(texts, ids, rows, human))
@@ -91,11 +90,10 @@ def _summaries(
     summaries: list[list[str]],
     relevance: list[list[float]] | None = None,
 ) -> pd.DataFrame:
-    flat = [text for r in rows for text in summaries[r]]
     frame = pd.DataFrame(
         {
             "item_id": [ids[r] for r in rows for _ in summaries[r]],
-            "text_row": texts.add(flat),
+            "text_row": texts.add([text for r in rows for text in summaries[r]]),
         }
     )
     if relevance is not None:

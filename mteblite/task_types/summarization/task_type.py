@@ -7,12 +7,9 @@ from collections.abc import Mapping
 from mteblite.pools.items import Cell
 from mteblite.suites.pool_settings import PoolSettings
 from mteblite.task_types.columns import cut_rows
-from mteblite.task_types.frame_texts import texts_in
-from mteblite.task_types.summarization.data import protocol_of, read_cell
-from mteblite.task_types.summarization.outcomes import METRICS, score_pool
-from mteblite.task_types.summarization.pool import draw_pool, identify
+from mteblite.task_types.summarization import data, outcomes, pool
 from mteblite.task_types.task_type import Statistics, TaskType, TextKind
-from mteblite.task_types.text_counts import items_by_cell, text_kind
+from mteblite.task_types.texts import items_by_cell, text_kind, texts_in
 
 
 def text_kinds(cells: Mapping[Cell, Statistics], settings: PoolSettings) -> list[TextKind]:
@@ -30,17 +27,17 @@ def text_kinds(cells: Mapping[Cell, Statistics], settings: PoolSettings) -> list
 SUMMARIZATION = TaskType(
     name="Summarization",
     outcome="Spearman correlation of human relevance and largest cosine to a reference",
-    metrics=METRICS,
+    metrics=outcomes.METRICS,
     texts_per_item=27.0,
     lowest_score=-1.0,
-    draw_pool=draw_pool,
-    score_pool=score_pool,
-    identify=identify,
+    draw_pool=pool.draw_pool,
+    score_pool=outcomes.score_pool,
+    identify=pool.identify,
     texts=texts_in(documents=("text", "human_summaries", "machine_summaries")),
-    read_cell=read_cell,
-    protocol=protocol_of,
+    read_cell=data.read_cell,
+    protocol=data.protocol_of,
     cut=cut_rows,
     text_kinds=text_kinds,
-    # mteb skips documents whose summaries all have one human score: they have no outcome.
+    # A document whose summaries all have one human score has no outcome, as mteb skips it.
     mean_is_score=lambda metric: True,
 )

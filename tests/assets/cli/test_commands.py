@@ -83,6 +83,7 @@ def test_status_counts(home: Path) -> None:
 def test_status_of_a_suite_that_was_never_run(home: Path) -> None:
     rows = run_json("status", "--suite", "sample")
     assert sum(r["missing"] for r in rows) > 100
+    rows = [r for r in rows if r["stage"] != "dbt_reports"]  # these are of the home
     assert sum(r["fresh"] + r["stale"] + r["failed"] for r in rows) == 0
 
 

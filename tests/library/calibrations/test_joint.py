@@ -178,7 +178,7 @@ def joint_data(n: int = 60, noise: float = 0.8, seed: int = 0) -> JointData:
     scores, _ = factor_scores(n, seed)
     rng = np.random.default_rng(seed + 50)
     return JointData(
-        taught=scores + noise * rng.normal(size=scores.shape),
+        cross_fitted=scores + noise * rng.normal(size=scores.shape),
         scores=scores,
         families=tuple(str(i) for i in range(n)),
         public_scores=np.empty((0, 12)),
@@ -202,7 +202,7 @@ def test_blup_beats_its_estimates_and_its_covariance_is_honest():
 
 def test_noise_is_the_mean_square_of_cross_fitted_residuals():
     data = joint_data(noise=0.5)
-    expected = ((data.taught - data.scores) ** 2).mean(axis=0)
+    expected = ((data.cross_fitted - data.scores) ** 2).mean(axis=0)
     assert Blup.fit(data).noise == pytest.approx(expected)
 
 
@@ -210,7 +210,7 @@ def test_public_models_sharpen_the_covariance():
     few = joint_data(8)
     public, _ = factor_scores(150, 21)
     names = tuple(f"p{i}" for i in range(150))
-    more = JointData(few.taught, few.scores, few.families, public, names)
+    more = JointData(few.cross_fitted, few.scores, few.families, public, names)
     truth, _ = factor_scores(400, 78)
     estimates = truth + 0.8 * np.random.default_rng(6).normal(size=truth.shape)
     errors = [np.abs(Blup.fit(d).predict(estimates).mean - truth).mean() for d in (few, more)]

@@ -106,7 +106,7 @@ def test_without_validation_there_are_no_intervals(evidences, fitted):
     scores = predict_tasks(fitted, observed(evidences, fitted))
     assert scores[["lower", "upper"]].isna().all(axis=None)
     assert set(scores["interval_method"]) == {"none"}
-    row = suite_rows(aggregate(scores, TYPES))
+    row = suite_rows(aggregate(scores, TYPES), pd.DataFrame({"target": []}))
     assert np.isnan(row["macro_lower"])
     assert row["interval_method"] == "none"
 

@@ -75,7 +75,7 @@ def test_unchanged_files_are_hashed_once(tmp_path: Path, monkeypatch: pytest.Mon
     files = json.loads((home / model_identity.CACHE_FILE).read_text())["files"]
     assert len(files) == 2
     hashed: list[Path] = []
-    monkeypatch.setattr(model_identity, "_sha256", lambda f: hashed.append(f) or "new")
+    monkeypatch.setattr(model_identity, "sha256_of", lambda f: hashed.append(f) or "new")
     assert identify(spec(folder), home) == first
     assert not hashed
 

@@ -12,10 +12,10 @@ import pytest
 from mteblite.models.encoders import EncodingSettings
 from mteblite.models.model_identity import ModelIdentity
 from mteblite.models.stored_encoder import StoredEncoder
-from mteblite.models.vector_values import check_vectors, derive_variant
 from mteblite.suites.suite_model import SuiteModel
 from mteblite.vectors.address import Address
 from mteblite.vectors.store import VectorStore
+from mteblite.vectors.vector_values import check_vectors, derive_variant
 
 TASK = SimpleNamespace(name="Task", type="STS")
 TEXTS = [f"text {i}" for i in range(40)]

@@ -167,7 +167,7 @@ def test_backend_that_is_not_installed_names_packages_and_their_command(
     # not without the version: pip would go back to a sentence-transformers that is too old
     own = version("sentence-transformers")
     assert f"`pip install 'sentence-transformers[{backend}]=={own}'`" in said
-    assert ("openvino is the other way" in said) == (backend == "onnx")
+    assert ("choose openvino" in said) == (backend == "onnx")
 
 
 @pytest.mark.parametrize("holds", ["nothing", "what breaks"])
@@ -184,7 +184,7 @@ def test_half_a_backend_is_told_as_well(
     for name in ("optimum", "optimum.onnxruntime"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     encoder = opened(tmp_path, bert_folder(tmp_path / "bert"), backend="onnx")
-    told = "needs optimum-onnx, not installed" if holds == "nothing" else "does not go with the"
+    told = "needs optimum-onnx, not installed" if holds == "nothing" else "does not work with the"
     with pytest.raises(ValueError, match=rf"{told}[\s\S]*sentence-transformers\[onnx\]=="):
         encoder.vectors(["word1"], SimpleNamespace(name="Task", type="STS"))
 

@@ -53,7 +53,7 @@ def test_scores_are_compared_on_shared_tasks_only():
 
 
 def test_parts_of_an_aggregate_count_as_one_task():
-    # Of equal weight, the three parts would put m0 last; as one task they leave it first.
+    # Of equal weight, the three parts would reverse the order, and m1 would be the median.
     rows = {"m0": 0.9, "m1": 0.6, "m2": 0.5, "m3": 0.4}
     full = scores({
         m: {"A": s, **dict.fromkeys(["F1", "F2", "F3"], 0.5 - 0.4 * s)} for m, s in rows.items()
@@ -61,11 +61,11 @@ def test_parts_of_an_aggregate_count_as_one_task():
     families = dict.fromkeys(rows, "f")
     names = ["A", "F1", "F2", "F3"]
     types = TaskTypes(dict.fromkeys(names, "Retrieval"), dict.fromkeys(names[1:], "F"))
-    table = prune_families(full, families, keep=1, task_types=types).set_index("model")
-    assert table.index[table["kept"]].tolist() == ["m0"]
+    table = prune_families(full, families, types).set_index("model")
+    assert table.index[table["kept"]].tolist() == ["m0", "m2", "m3"]
     assert table.loc["m0", "score"] == pytest.approx((0.9 + 0.14) / 2)
-    apart = prune_families(full, families, keep=1).set_index("model")
-    assert apart.index[apart["kept"]].tolist() == ["m3"]
+    apart = prune_families(full, families).set_index("model")
+    assert apart.index[apart["kept"]].tolist() == ["m0", "m1", "m3"]
 
 
 def test_models_without_a_finite_score_are_not_kept_and_take_no_place():
@@ -87,5 +87,3 @@ def test_errors_name_the_model():
     doubled = pd.concat([scores({"m0": {"A": 0.1}})] * 2)
     with pytest.raises(ValueError, match="m0 has two full scores for A"):
         prune_families(doubled, {"m0": "f"})
-    with pytest.raises(ValueError, match="keep is 0"):
-        prune_families(scores({"m0": {"A": 0.1}}), {"m0": "f"}, keep=0)

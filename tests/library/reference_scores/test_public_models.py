@@ -8,8 +8,8 @@ import pytest
 
 from mteblite.reference_scores.public_models import (
     full_scores_of,
+    joint_scores,
     public_families,
-    teaching_scores,
     usable,
 )
 
@@ -82,7 +82,7 @@ def test_ancestors_hide_with_the_family_that_comes_from_them() -> None:
     ours = {"mine": "f", "theirs": "g", "loop1": "h"}
     names = ["parent", "sister", "root", "cousin", "alone", "loop2"]
     table = cells(*[("B", name, "dev", "default", 0.5) for name in names])
-    found = teaching_scores(full_scores_of(table, NEEDED), parents, ours)
+    found = joint_scores(full_scores_of(table, NEEDED), parents, ours)
     assert dict(zip(found["model"], found["family"], strict=True)) == {
         "parent": "f", "sister": "f", "cousin": "root", "alone": "alone", "loop2": "h",
     }  # fmt: skip

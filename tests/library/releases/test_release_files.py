@@ -163,7 +163,7 @@ def test_a_full_disk_leaves_nothing_behind(
 
     target = tmp_path / "out" / "release"
     if call == "write":
-        monkeypatch.setattr(release_files, "_write_pool", full)
+        monkeypatch.setattr(release_files, "_write_task", full)
         with pytest.raises(OSError, match="No space"):
             write_release(release, target)
     else:

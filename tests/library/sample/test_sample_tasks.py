@@ -14,11 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mteblite.sample.tasks.registry import (
-    SAMPLE_TASKS,
-    installed_revision,
-    sample_task,
-)
+from mteblite.sample.tasks.registry import SAMPLE_TASKS, sample_task
 from mteblite.sample.tasks.sampling import draw
 from mteblite.sample.tasks.sources import SOURCES
 
@@ -76,7 +72,8 @@ def test_facts_without_mteb_are_those_of_the_task(tasks, name):
     assert (facts.task_type, facts.main_metric) == (metadata.type, metadata.main_score)
     assert list(facts.splits) == metadata.eval_splits
     assert list(facts.hf_subsets) == metadata.hf_subsets
-    assert facts.revision == metadata.dataset["revision"] == installed_revision(name)
+    assert facts.revision == metadata.dataset["revision"]
+    assert all(SOURCES[k].installed_digest() == SOURCES[k].digest for k in facts.sources)
     assert metadata.is_filled()
 
 
@@ -119,14 +116,15 @@ def test_every_query_has_one_relevant_document_within_reach(tasks, name, n_queri
 def test_facts_need_no_mteb_and_reading_imports_no_package():
     code = f"""
 import sys
-from mteblite.sample.tasks import SAMPLE_TASKS, installed_revision
 from mteblite.sample.tasks import aws
 from mteblite.sample.tasks import django_messages
 from mteblite.sample.tasks import emoji_names
 from mteblite.sample.tasks import icd10cm
 from mteblite.sample.tasks import lee
+from mteblite.sample.tasks.registry import SAMPLE_TASKS
 from mteblite.sample.tasks.sources import SOURCES
-assert all(installed_revision(n) == task.revision for n, task in SAMPLE_TASKS.items())
+assert all(source.installed_digest() == source.digest for source in SOURCES.values())
+assert all(len(task.revision) == 16 for task in SAMPLE_TASKS.values())
 at = {{name: source.checked_folder() for name, source in SOURCES.items()}}
 lee.rated_pairs(at["lee"])
 emoji_names.names_by_group(at["emoji"], at["emoji-groups"])

@@ -34,12 +34,10 @@ from mteblite.suites.task_description import TaskDescription
 from mteblite.task_types import columns, registry
 from mteblite.task_types.columns import cut_rows
 from mteblite.task_types.drawing import draw_pool
-from mteblite.task_types.frame_texts import texts_in
-from mteblite.task_types.own_files import column, read_table, strings
-from mteblite.task_types.own_tables import own_tables
+from mteblite.task_types.own_files import OwnTable, own_tables
 from mteblite.task_types.scoring import score_pool, set_statistic
 from mteblite.task_types.task_type import Frames, TaskType
-from mteblite.task_types.text_counts import columns_of_items
+from mteblite.task_types.texts import columns_of_items, texts_in
 from mteblite.task_types.workload import Workload, estimate_workload
 from mteblite.tasks.own_tasks import describe_own
 from mteblite.tasks.task_cells import task_data
@@ -48,7 +46,7 @@ SIDES = ("anchor", "near", "far")
 """Texts of an item: is `near` more similar to `anchor` than `far` is?"""
 
 
-def read_cell(task: Any, cell: columns.Cell, protocol: dict[str, Any]) -> dict[str, Any]:
+def read_cell(task: Any, cell: columns.TaskCell, protocol: dict[str, Any]) -> dict[str, Any]:
     rows = columns.cell_rows(task, cell)
     texts = {side: columns.texts_of(cell, side, rows[side]) for side in SIDES}
     return {"triplets": pd.DataFrame(texts)}
@@ -84,9 +82,8 @@ def score_triplets(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine
     return PoolScore(outcomes, mean_of_cells(cells))
 
 
-def own_table(task: str, file: Path) -> dict[str, list[Any]]:
-    frame = read_table(task, file)
-    return {side: strings(column(task, file, frame, side)) for side in SIDES}
+def own_table(table: OwnTable) -> dict[str, list[Any]]:
+    return {side: table.strings(side) for side in SIDES}
 
 
 TRIPLETS = TaskType(

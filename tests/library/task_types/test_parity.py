@@ -101,6 +101,6 @@ def test_every_metric_that_mteb_reports_can_be_had(name: str) -> None:
 def test_long_embed_is_scored_at_rank_1_on_every_length(task: str) -> None:
     from mteblite.tasks.mteb_tasks import MtebTasks
 
-    described = MtebTasks().describe(task, benchmark="LongEmbed")
+    described = MtebTasks().benchmark("LongEmbed").tasks[task].description
     assert described.main_metric == "ndcg_at_1"
     assert described.splits[:2] == ("test_256", "test_512")

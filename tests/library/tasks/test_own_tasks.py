@@ -274,5 +274,5 @@ def test_what_cannot_be_described(beir: Path) -> None:
         described(beir / "absent", "STS")
     with pytest.raises(ValueError, match="one subset, 'default'"):
         described(beir, "Retrieval", hf_subsets=["en"])
-    with pytest.raises(ValueError, match=r"STS12: .*give yours another name"):
+    with pytest.raises(ValueError, match=r"STS12: .*give your task another name"):
         TASKS.describe("STS12", path=beir, task_type="Retrieval")

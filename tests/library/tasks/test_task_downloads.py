@@ -30,14 +30,18 @@ def test_refused_downloads_are_tried_again(unseen: Any) -> None:
 
 def test_a_download_cut_short_is_tried_again(unseen: Any) -> None:
     description = TASKS.describe("BIOSSES")
+    made = []
+
+    def fresh() -> Any:
+        made.append(TASKS.task(description))
+        if len(made) == 3:  # one object names the data set, the others are one per attempt
+            unseen.mend()
+        return made[-1]
+
     with unseen.faulty(truncate=True):
-        task = load_with_retries(
-            lambda: TASKS.task(description),
-            attempts=4,
-            wait_seconds=1,
-            sleep=lambda seconds: unseen.mend(),
-        )
+        task = load_with_retries(fresh, attempts=4, wait_seconds=1)
     assert len(task.dataset["test"]) == 100
+    assert len(made) == 3
 
 
 def test_downloads_that_stay_short_name_task_and_data_set(unseen: Any) -> None:

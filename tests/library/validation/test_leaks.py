@@ -198,7 +198,7 @@ def test_what_joint_layers_learn_and_say_of_a_probe():
     probe[1, 2] = np.nan
     for choice, (names, before), (other_names, after) in zip(choices, *made, strict=True):
         assert names == other_names == list("ABCD")
-        for field in ("taught", "scores", "public_scores"):
+        for field in ("cross_fitted", "scores", "public_scores"):
             first, second = getattr(before, field), getattr(after, field)
             np.testing.assert_array_equal(first, second, f"{choice} {field}")
         assert before.families == after.families

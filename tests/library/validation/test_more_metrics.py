@@ -9,6 +9,7 @@ from scipy import stats
 from support.fits import predict_held_out
 from support.zoo import make_models, make_task, mean_statistic
 
+from mteblite.item_parameters.evidence import types_of
 from mteblite.validation.agreement import (
     kendall_tau,
     minimum_detectable_difference,
@@ -136,7 +137,8 @@ def test_flags_by_hand():
         columns=["protocol", "variant", "fold", "model", "task", "predicted", "actual"],
     )  # fmt: skip
     flat = rows.assign(variant="flat", predicted=float(np.median(macro)))
-    found = flag_metrics(pd.concat([rows, flat]), evidences, "family_lomo").set_index("variant")
+    ranges = training_ranges(evidences, "family_lomo")
+    found = flag_metrics(pd.concat([rows, flat]), ranges, types_of(evidences)).set_index("variant")
     assert found.loc["oracle", ["n_beyond", "flagged", "false_flags"]].tolist() == [2, 1.0, 0.0]
     assert found.loc["flat", ["n_beyond", "flagged", "n_inside"]].tolist() == [2, 0.0, 8]
 
@@ -149,6 +151,7 @@ def test_the_switch_flags_frontier_models():
         evidences, variants, {e.task: 40 for e in evidences}, "frontier", 0,
         statistic=mean_statistic,
     )  # fmt: skip
-    found = flag_metrics(predicted, evidences, "frontier").set_index("variant")
+    ranges = training_ranges(evidences, "frontier")
+    found = flag_metrics(predicted, ranges, types_of(evidences)).set_index("variant")
     assert found.loc["anchor/switch/strat", "n_beyond"] > 4
     assert found.loc["anchor/switch/strat", "flagged"] >= 0.75

@@ -1,4 +1,4 @@
-"""Vectors as an encoder gives them and as a variant wants them."""
+"""Vectors as an encoder returns them, and the vectors of a variant."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from mteblite.suites.suite_model import SuiteModel
 
 
 def check_vectors(vectors: Any, texts: Sequence[str], label: str) -> np.ndarray:
-    """Return what an encoder gave as (n, dim) float32, or say what is wrong with it.
+    """Return an encoder's vectors as (n, dim) float32.
 
     Args:
         vectors: numpy array, torch tensor, or a list of either.
         texts: the n texts that were encoded.
-        label: model and task, for the message.
+        label: model and task or prompt, for the message.
 
     Raises:
         ValueError: not 2-D, not one row per text, or not finite.
     """
     try:
-        array = np.asarray(_to_numpy(vectors), dtype=np.float32)
+        array = np.asarray(to_numpy(vectors), dtype=np.float32)
     except (ValueError, TypeError) as error:
         raise ValueError(
-            f"{label}: the encoder returned {type(vectors).__name__} that is no matrix of numbers "
-            f"({error}); expected one vector of one width per text"
+            f"{label}: the vectors are a {type(vectors).__name__} that is no matrix of numbers "
+            f"({error}); expected one row per text, all of one width"
         ) from error
     if array.ndim != 2 or len(array) != len(texts) or array.shape[1] == 0:
         raise ValueError(
-            f"{label}: the encoder returned shape {array.shape} for {len(texts)} texts; "
-            f"expected ({len(texts)}, width)"
+            f"{label}: the vectors have shape {array.shape} for {len(texts)} texts; "
+            f"expected one row per text: ({len(texts)}, width)"
         )
     bad = np.flatnonzero(~np.isfinite(array).all(axis=1))
     if len(bad):
@@ -43,7 +43,7 @@ def check_vectors(vectors: Any, texts: Sequence[str], label: str) -> np.ndarray:
 
 
 def derive_variant(vectors: np.ndarray, spec: SuiteModel) -> np.ndarray:
-    """Return a variant's vectors from its checkpoint's: leading dimensions, unit length.
+    """Return a variant's vectors (n, dim): leading dimensions of its checkpoint's, unit length.
 
     Raises:
         ValueError: the variant asks for more dimensions than the checkpoint has.
@@ -62,9 +62,10 @@ def derive_variant(vectors: np.ndarray, spec: SuiteModel) -> np.ndarray:
     return vectors / np.where(lengths > 0, lengths, 1).astype(np.float32)
 
 
-def _to_numpy(vectors: Any) -> Any:
+def to_numpy(vectors: Any) -> Any:
+    """Return torch tensors as float32 arrays, in lists too; other values are returned unchanged."""
     if isinstance(vectors, list | tuple):
-        return [_to_numpy(v) for v in vectors]
+        return [to_numpy(v) for v in vectors]
     if hasattr(vectors, "detach"):
         return vectors.detach().cpu().float().numpy()
     return vectors

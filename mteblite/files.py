@@ -1,0 +1,46 @@
+"""Files: hashes, complete writes, and JSON caches."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, 64 hex digits."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file; {} where the file is absent or damaged."""
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return {}
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Write a JSON object, complete or not at all."""
+    content = json.dumps(value, indent=1, sort_keys=True).encode()
+    write_whole(path, lambda stream: stream.write(content))
+
+
+def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
+    """Write a file, complete or not at all, and flush it to the disk."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f".{path.stem}.{os.getpid()}.{time.time_ns()}")
+    try:
+        with scratch.open("wb") as stream:
+            write(stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        scratch.replace(path)
+    except BaseException:
+        scratch.unlink(missing_ok=True)
+        raise

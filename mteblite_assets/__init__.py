@@ -1,1 +1,1 @@
-"""The asset graph of mteblite: one folder per stage, in the order of `flow.ASSETS`."""
+"""The asset graph of mteblite: one folder for each stage, in the order of `flow.ASSETS`."""

@@ -1,6 +1,6 @@
 """The definitions that `workspace.yaml` loads: all stages in flow order, jobs, sensors, resources.
 
-Nothing here may import mteb, torch or scikit-learn: the UI, `status` and `plan` start through it.
+The UI, `status` and `plan` load this module, so it must not import mteb, torch or scikit-learn.
 """
 
 import dagster as dg
@@ -24,9 +24,9 @@ from mteblite_resources.workbench import Workbench
 
 
 def build_definitions() -> dg.Definitions:
-    """Return the definitions for the suites that the home folder and the package hold now.
+    """Return the definitions for the present suites of the home and the package.
 
-    Where the home does not exist, nothing is created.
+    A home that does not exist is not created.
     """
     bench = Workbench(Home.from_environment())
     partitions = Partitions.of(bench.catalog())
@@ -42,20 +42,16 @@ def build_definitions() -> dg.Definitions:
             checkpoint_sensor(lite_scoring, partitions),
             suite_files_sensor(suite_files, upkeep, partitions),
             official_results_sensor(read_official_results),
-            automation_sensor(),
+            # Runs partitions with a new input version.
+            dg.AutomationConditionSensorDefinition(
+                "incremental",
+                target=dg.AssetSelection.all(),
+                default_status=dg.DefaultSensorStatus.RUNNING,
+                minimum_interval_seconds=30,
+            ),
         ],
         resources={**default_resources(), "in_memory": dg.mem_io_manager},
         executor=dg.in_process_executor,
-    )
-
-
-def automation_sensor() -> dg.AutomationConditionSensorDefinition:
-    """Return the sensor that runs what an input's new data version made stale; on by default."""
-    return dg.AutomationConditionSensorDefinition(
-        "incremental",
-        target=dg.AssetSelection.all(),
-        default_status=dg.DefaultSensorStatus.RUNNING,
-        minimum_interval_seconds=30,
     )
 
 

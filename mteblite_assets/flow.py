@@ -1,4 +1,4 @@
-"""All assets in flow order: the one place that says which there are."""
+"""All assets in flow order."""
 
 from __future__ import annotations
 

@@ -1,24 +1,18 @@
-"""The dbt reports as an asset like the others: what they read, and the run that builds them."""
+"""The dbt reports as an asset: their inputs, and the run that builds them."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from mteblite_assets.graph.declaration import Declaration, Produced
 from mteblite_assets.graph.keys import Grain
-from mteblite_assets.graph.work import SettingsContext, Work
+from mteblite_assets.graph.work import Work
 from mteblite_resources.reports import project_hashes
-
-
-def _files(_: SettingsContext) -> Any:
-    return project_hashes()
 
 
 def _build(work: Work) -> Produced:
     """One row per (suite, model) and one per (suite, variant): the marts of all suites.
 
-    dbt builds and tests them in a process and in transactions of its own. Its models are assets
-    of the graph themselves, its tests their checks.
+    dbt builds and tests them in a separate process with separate transactions. Its models are
+    assets of the graph, and its tests are their checks.
     """
     from mteblite_assets.graph.dbt_assets import run_dbt
 
@@ -48,6 +42,6 @@ dbt_reports = Declaration(
     hands_rows=False,
     code_version="1",
     compute=_build,
-    settings=_files,
+    settings=lambda _: project_hashes(),
     kinds=("duckdb", "dbt"),
 )

@@ -1,4 +1,4 @@
-"""The sensors: finished checkpoints get their lite scores, changed suite files are noticed."""
+"""The sensors: finished checkpoints are scored, and changed suite files start runs."""
 
 import json
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from mteblite_resources.workbench import Workbench
 
 SECONDS = 10
 SUITE_ROOTS = ("suite_tasks", "roster")
-"""Assets that are made of files alone."""
+"""Assets without inputs other than files."""
 
 
 def lite_scoring_job(partitions: Partitions) -> Any:
@@ -51,11 +51,11 @@ def checkpoint_sensor(job: Any, partitions: Partitions) -> dg.SensorDefinition:
         if not folder.is_dir():
             return dg.SkipReason(f"{folder} is not there (unmounted?); nothing is removed")
         catalog = load_catalog(home)
-        # A suite whose file came or went since the definitions were loaded has no partition.
-        scorable = set(catalog.suites) & set(partitions.catalog.suites)
-        released = [suite for suite in _released(home) if suite in scorable]
+        # A suite that was added or removed after the definitions were loaded has no partition.
+        known = set(catalog.suites) & set(partitions.catalog.suites)
+        scorable = [suite for suite in _lite_suites(home) if suite in known]
         arrived, cursor, waiting = arrivals(
-            folder, sorted(catalog.suites), released, context.cursor or ""
+            folder, sorted(catalog.suites), scorable, context.cursor or ""
         )
         found = [a for a in arrived if not _name_is_taken(a, catalog)]
         waiting += [
@@ -79,15 +79,15 @@ def suite_files_job(partitions: Partitions) -> Any:
         "suite_files",
         selection=dg.AssetSelection.assets(*SUITE_ROOTS),
         partitions_def=partitions.by_grain[Grain.SUITE],
-        description="Reads a suite's file and registered models again; what follows is automatic.",
+        description="Reads a suite's file and registered models again; later assets follow.",
     )
 
 
 def suite_files_sensor(job: Any, upkeep: Any, partitions: Partitions) -> dg.SensorDefinition:
     """Return the sensor on suite files and registered models.
 
-    What stands in files is no asset, so the daemon cannot see it change. Only suites that
-    somebody has built are looked at; a new suite starts with `mteblite materialize`.
+    Files are not assets, so the daemon does not see their changes. Only suites that have been
+    built are compared; a new suite starts with `mteblite materialize`.
 
     Args:
         job: brings tasks and members up to date, suite by suite.
@@ -100,7 +100,7 @@ def suite_files_sensor(job: Any, upkeep: Any, partitions: Partitions) -> dg.Sens
         jobs=[job, upkeep],
         minimum_interval_seconds=3 * SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Notices changed suite files and added or removed reference models.",
+        description="Finds changed suite files and added or removed reference models.",
     )
     def suite_files(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         from mteblite_resources.resources import default_resources, workbench_of
@@ -111,7 +111,7 @@ def suite_files_sensor(job: Any, upkeep: Any, partitions: Partitions) -> dg.Sens
         loaded = partitions.catalog.suites
         changed = {s: state for s, state in changed_suites(bench).items() if s in loaded}
         digests = {suite: state.digest for suite, state in changed.items()}
-        # The cursor, not a run key: going back to an earlier file is a change, too.
+        # A cursor instead of a run key, because a return to an earlier file is also a change.
         new = [suite for suite, digest in digests.items() if asked.get(suite) != digest]
         if not new:
             context.update_cursor(json.dumps(digests))
@@ -128,10 +128,10 @@ def suite_files_sensor(job: Any, upkeep: Any, partitions: Partitions) -> dg.Sens
 
 @dataclass(frozen=True)
 class Changed:
-    """A suite whose file or members differ from what was built.
+    """A suite whose file or members differ from the built ones.
 
     Attributes:
-        digest: of what it says now.
+        digest: hash of the present settings.
         roots: whether tasks or members must be read again.
         stages: stages whose methods changed, in flow order.
     """
@@ -142,7 +142,7 @@ class Changed:
 
 
 def changed_suites(bench: Workbench) -> dict[str, Changed]:
-    """Return suites that have been built and whose file or members differ now."""
+    """Return built suites whose file or members have changed."""
     with bench.warehouse.session() as connection:
         ledger = read_ledger(connection)
     catalog = bench.catalog()
@@ -164,12 +164,11 @@ def changed_suites(bench: Workbench) -> dict[str, Changed]:
 def _changed_methods(
     suite: str, catalog: Catalog, bench: Workbench, ledger: Ledger
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Settings now, and the stages of what was built with others; a dep's change is no method's."""
+    """Return the present settings of assets built with others, and the stages of these assets."""
     hashes, stages = [], []
     for declaration in declarations().values():
-        if declaration.settings is None or declaration.name in SUITE_ROOTS:
-            continue
-        if declaration.grain not in (Grain.SUITE, Grain.SUITE_TASK):
+        of_suite = declaration.grain in (Grain.SUITE, Grain.SUITE_TASK)
+        if not of_suite or declaration.settings is None or declaration.name in SUITE_ROOTS:
             continue
         for key in scoped_keys(declaration, Scope(suite), catalog):
             entry = ledger.get((declaration.name, key))
@@ -184,7 +183,7 @@ def _changed_methods(
 
 
 def _requests_of(suite: str, state: Changed, job: Any) -> list[dg.RunRequest]:
-    """What a changed suite needs run; what follows from it is automatic."""
+    """Return the runs of a changed suite; later assets follow automatically."""
     requests = []
     if state.roots:
         requests.append(dg.RunRequest(partition_key=suite, job_name=job.name))
@@ -195,7 +194,7 @@ def _requests_of(suite: str, state: Changed, job: Any) -> list[dg.RunRequest]:
 
 
 def _name_is_taken(arrival: Arrival, catalog: Catalog) -> bool:
-    """Whether the suite has a model of this name that is not this folder; it must not be lost."""
+    """Return whether a model of this name from another place would be replaced."""
     if arrival.suite not in catalog.suites:
         return False
     known = {m.name: m.path for m in catalog.suites[arrival.suite].models}
@@ -224,8 +223,7 @@ def _request(arrival: Arrival) -> dg.RunRequest:
     )
 
 
-def _released(home: Home) -> list[str]:
-    """Suites that have a lite suite to score on."""
+def _lite_suites(home: Home) -> list[str]:
     try:
         rows = Warehouse(home.writer, home.snapshot).query(
             "SELECT DISTINCT suite FROM lite_scores.lite_suites ORDER BY suite"

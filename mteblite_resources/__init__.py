@@ -1,1 +1,1 @@
-"""Everything that touches the outside world: warehouse, vectors, encoders, tasks, results."""
+"""Access to files, the warehouse, encoders, tasks and results."""

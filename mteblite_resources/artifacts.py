@@ -1,11 +1,9 @@
-"""Files beside the warehouse: pools with their texts, and the arrays that set metrics need."""
+"""Pools with their texts, and the arrays that set metrics need, as files beside the warehouse."""
 
 from __future__ import annotations
 
 import hashlib
 import io
-import os
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +11,7 @@ import pandas as pd
 from cachetools import LRUCache
 
 from mteblite.pools.pool import Pool
+from mteblite_resources.frozen_tasks import write_file
 
 POOLS_KEPT = 12
 
@@ -33,38 +32,33 @@ class Artifacts:
 
     def pool(self, stats: pd.DataFrame, pool_task: str) -> Pool:
         """Return the pool of a row of `pools.shared_pool_stats`."""
-        pool_hash = str(stats["pool_hash"].iloc[0])
-        folder = self._pool_folder(pool_task, pool_hash)
+        folder = self._pool_folder(pool_task, str(stats["pool_hash"].iloc[0]))
         if folder not in self._pools:
             self._pools[folder] = Pool.load(folder)
         return self._pools[folder]
 
     def save_array(self, array: np.ndarray) -> str:
-        """Keep an array as float32 under the hash of its content and return the file's name."""
+        """Store an array as float32 under the hash of its content and return the file's name."""
         buffer = io.BytesIO()
         np.save(buffer, array.astype(np.float32), allow_pickle=False)
         content = buffer.getvalue()
         name = hashlib.sha256(content).hexdigest()[:32] + ".npy"
         path = self._observations / name
         if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=".array-")
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(content)
-            Path(scratch).replace(path)
+            write_file(path, content)
         return name
 
     def load_array(self, name: str) -> np.ndarray:
-        """Return an array that `save_array` kept.
+        """Return an array that `save_array` stored.
 
         Raises:
-            ValueError: the file is gone.
+            ValueError: the file does not exist.
         """
         path = self._observations / name
         if not path.exists():
             raise ValueError(
-                f"observations file {name} is gone: run `mteblite materialize --stage outcomes "
-                "--force` for its suite"
+                f"observations file {name} does not exist: run `mteblite materialize --stage "
+                "outcomes --force` for its suite"
             )
         return np.asarray(np.load(path, allow_pickle=False))
 

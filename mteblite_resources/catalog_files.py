@@ -1,4 +1,4 @@
-"""Reads suites from files, remembers what they resolved to, and keeps the registered models."""
+"""Suites read from their files, and the files of registered models."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ SUITE_FILES_KEPT = 256
 
 
 def load_catalog(home: Home) -> Catalog:
-    """Read every suite file, packaged ones first; a broken file is a problem, not an end.
+    """Read every suite file, packaged ones first; a file with an error becomes a problem.
 
-    A user's file may not reuse the name of a packaged suite, and may extend one.
+    A user's file may extend a packaged suite, but may not have its name.
     """
     suites: dict[str, Suite] = {}
     problems: dict[str, str] = {}
@@ -60,7 +60,7 @@ def load_catalog(home: Home) -> Catalog:
 
 
 def _read_checked(path: Path, packaged: Mapping[str, Path]) -> SuiteFile:
-    """Parsing costs more than all else of a command that reads; files seldom change."""
+    """Parse a suite file, once per state: parsing is the slowest part of a command that reads."""
     try:
         state = stamp(path)
     except OSError as error:
@@ -82,14 +82,14 @@ def _parse(path: Path, _state: tuple[int, int], packaged: Mapping[str, Path]) ->
 
 
 def register_model(home: Home, suite: str, model: SuiteModel) -> Path:
-    """Add a model to a suite, or replace its entry; survives restarts."""
+    """Add a model to a suite, or replace its entry, in a file of the home."""
     path = _model_file(home, suite, model.name)
     write_json(path, {"model": model.model_dump()})
     return path
 
 
 def unregister_model(home: Home, suite: str, name: str, *, in_file: bool) -> None:
-    """Take a model out of a suite; one that the suite file lists is marked as removed."""
+    """Remove a model from a suite; a model that the suite file lists is marked as removed."""
     path = _model_file(home, suite, name)
     if in_file:
         write_json(path, {"removed": name})
@@ -99,7 +99,7 @@ def unregister_model(home: Home, suite: str, name: str, *, in_file: bool) -> Non
 
 @cache
 def _method_names() -> dict[str, list[str]]:
-    """What the later stages offer, by key of the suite file."""
+    """Return the names of the methods that exist, by key of the suite file."""
     return {
         "per_item.selection": list(SELECTORS),
         "per_item.estimator": list(ESTIMATORS),
@@ -113,7 +113,7 @@ def _method_names() -> dict[str, list[str]]:
 
 
 def _check_models(file_name: str, file: SuiteFile) -> None:
-    """Refuse names that no model can have; whether its files are there is seen when it runs."""
+    """Refuse names of packaged models that do not exist; files are checked when a model runs."""
     for number, model in enumerate(file.models):
         try:
             if model.is_packaged:
@@ -124,7 +124,10 @@ def _check_models(file_name: str, file: SuiteFile) -> None:
 
 def _suite(home: Home, file: SuiteFile, path: Path) -> Suite:
     located, missing = _locate_data(file, path, home)
-    models = {m.name: _locate_model(m, path, home) for m in file.models}
+    models = {
+        m.name: m if m.path is None else m.model_copy(update={"path": _locate(m.path, path, home)})
+        for m in file.models
+    }
     for record in sorted((home.models / file.name).glob("*.json")):
         name, model = _read_record(record)
         if model is None:
@@ -136,7 +139,7 @@ def _suite(home: Home, file: SuiteFile, path: Path) -> Suite:
 
 
 def _read_record(path: Path) -> tuple[str, SuiteModel | None]:
-    """Name and model of what `mteblite models add` wrote; no model where `remove` did."""
+    """Return name and model of a file of `mteblite models add`; no model after `remove`."""
     try:
         entry = json.loads(path.read_text(encoding="utf-8"))
         if "removed" in entry:
@@ -144,14 +147,14 @@ def _read_record(path: Path) -> tuple[str, SuiteModel | None]:
         model = SuiteModel.model_validate(entry["model"])
     except (ValueError, KeyError, TypeError) as error:
         raise SuiteFileError(
-            f"{path}, which `mteblite models` wrote, is damaged ({type(error).__name__}: {error}): "
-            "remove it, and add or remove the model again"
+            f"{path}, written by `mteblite models`, is damaged ({type(error).__name__}: {error}): "
+            "delete it, then add or remove the model again"
         ) from error
     return model.name, model
 
 
 def _locate_data(file: SuiteFile, path: Path, home: Home) -> tuple[SuiteFile, list[LeftOut]]:
-    """Own data by absolute paths. A packaged suite's is the user's to put there: it can wait."""
+    """Make paths of own data absolute; leave out tasks of packaged suites without their data."""
     if not any(t.path for t in file.tasks):
         return file, []
     tasks, missing = [], []
@@ -168,26 +171,17 @@ def _locate_data(file: SuiteFile, path: Path, home: Home) -> tuple[SuiteFile, li
     return file.model_copy(update={"tasks": tasks}), missing
 
 
-def _locate_model(model: SuiteModel, path: Path, home: Home) -> SuiteModel:
-    if model.path is None:
-        return model
-    return model.model_copy(update={"path": _locate(model.path, path, home)})
-
-
 def _locate(named: str, suite_file: Path, home: Home) -> str:
-    """Relative paths count from the suite file's folder, then the home's parent, then here.
+    """Return the first existing path below the suite file's folder, home's parent or this folder.
 
-    A packaged suite's count from the home itself: nobody puts files into an installed package.
+    For a packaged suite the home takes the place of the suite file's folder, which is installed.
     """
     given = Path(named).expanduser()
-    packaged = suite_file.parent == packaged_suites()
     places = [suite_file.parent, home.root.parent, Path.cwd()]
-    if packaged:
+    if suite_file.parent == packaged_suites():
         places = [home.root.parent, home.root, Path.cwd()]
-    for place in places:
-        if (place / given).exists():
-            return str((place / given).absolute())
-    return str((places[1] / given).absolute())
+    place = next((p for p in places if (p / given).exists()), places[1])
+    return str((place / given).absolute())
 
 
 def _model_file(home: Home, suite: str, name: str) -> Path:

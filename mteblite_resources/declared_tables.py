@@ -1,4 +1,4 @@
-"""The warehouse as one asset may use it in SQL: the tables that its declaration names."""
+"""SQL of one asset on the warehouse, limited to the tables that its declaration names."""
 
 from __future__ import annotations
 
@@ -24,18 +24,17 @@ _ALLOWED = {
 
 
 class UndeclaredTableError(RuntimeError):
-    """An asset touched a table that its declaration does not name."""
+    """An asset reads or changes a table that its declaration does not name."""
 
 
 @dataclass(frozen=True)
 class DeclaredTables:
-    """Transactions on the writer's file that reach an asset's declared tables alone.
+    """Transactions on the writer's file, limited to the declared tables of an asset.
 
     Attributes:
         asset: name of the asset.
         reads: tables that it may query.
         writes: tables that it may query and change.
-        _warehouse: where they are.
     """
 
     asset: str
@@ -69,38 +68,30 @@ class DeclaredConnection:
         return self._connection.execute(sql, parameters)
 
     def arrow(self, sql: str) -> pa.Table:
-        """Return the rows of a query as an Arrow table, without a copy.
-
-        Raises:
-            UndeclaredTableError: it names a table that the asset does not declare.
-        """
+        """Return the rows of a query as an Arrow table, without a copy; raises like `execute`."""
         check_statement(sql, self._tables)
         return self._connection.sql(sql).to_arrow_table()
 
     def register(self, name: str, rows: Any) -> None:
-        """Make a frame or Arrow table known under a name."""
+        """Give a frame or Arrow table a name in SQL, in the place of an earlier one."""
         self._connection.register(name, rows)
-
-    def unregister(self, name: str) -> None:
-        """Forget a registered frame."""
-        self._connection.unregister(name)
 
 
 def check_statement(sql: str, tables: DeclaredTables) -> None:
-    """Refuse SQL that reaches beyond what an asset declares.
+    """Check that SQL uses only the declared tables of an asset, and allowed statements.
 
     Raises:
-        UndeclaredTableError: names asset, table and what would declare it.
+        UndeclaredTableError: names the asset, the table and how to declare it.
     """
-    kinds = {statement.type for statement in duckdb.extract_statements(sql)}
-    if kinds - _ALLOWED:
-        names = ", ".join(sorted(kind.name for kind in kinds - _ALLOWED))
+    refused = {statement.type for statement in duckdb.extract_statements(sql)} - _ALLOWED
+    if refused:
+        names = ", ".join(sorted(kind.name for kind in refused))
         raise UndeclaredTableError(f"asset {tables.asset} may not run a statement {names}: {sql}")
     changed = named_tables(sql, changed=True)
     for table in sorted(changed - set(tables.writes)):
         raise UndeclaredTableError(
             f"asset {tables.asset} changes {table}, which is not among its `self_written` "
-            f"tables {sorted(tables.writes)}: declare it, or hand over rows of its `tables`"
+            f"tables {sorted(tables.writes)}: declare it there, or return rows of its `tables`"
         )
     declared = {*tables.reads, *tables.writes}
     for table in sorted(named_tables(sql) - declared):
@@ -111,10 +102,7 @@ def check_statement(sql: str, tables: DeclaredTables) -> None:
 
 
 def named_tables(sql: str, *, changed: bool = False) -> set[str]:
-    """Return the tables (`schema.name`, lower case) that SQL names, or those that it changes.
-
-    SQL of this project always names the schema.
-    """
+    """Return the tables (`schema.name`, lower case) that SQL names, or those that it changes."""
     pattern = rf"(?:{_schemas()})\.\w+"
     if changed:
         pattern = rf"(?:INSERT\s+(?:OR\s+\w+\s+)?INTO|DELETE\s+FROM|UPDATE)\s+({pattern})"

@@ -1,8 +1,8 @@
 """Write the frozen tasks of the packaged suites: `python -m mteblite_resources.freezing`.
 
-Asks the installed mteb, so run it with the version that the project pins; what changes shows in
-the diff. Tasks of the user's own data and of the sample suite are not frozen: the one are not
-here, the other depend on packages that only a home can ask.
+Run it with the version of mteb that the project pins, then review the diff. Tasks of own data are
+not frozen, because the data are the user's. The sample suite is not frozen, because its tasks
+depend on the packages that are installed beside a home.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ NOT_FROZEN = ("sample",)
 
 
 def freeze(file: SuiteFile) -> Resolution:
-    """Return what the installed mteb says of a packaged suite's tasks."""
-    of_mteb = [t for t in file.tasks if t.path is None]
-    asked = file.model_copy(update={"tasks": of_mteb})
-    return resolve_tasks(asked, f"{file.name}.yaml", MtebTasks(), Resolution())
+    """Resolve the tasks of a packaged suite against the installed mteb."""
+    without_own = file.model_copy(update={"tasks": [t for t in file.tasks if t.path is None]})
+    return resolve_tasks(without_own, f"{file.name}.yaml", MtebTasks(), Resolution())
 
 
 def main() -> None:
@@ -35,8 +34,8 @@ def main() -> None:
         found = freeze(file)
         text = json.dumps(resolution_to_json(found), indent=1, sort_keys=True) + "\n"
         path.with_name(file.name + SUFFIX).write_text(text, encoding="utf-8")
-        line = f"{file.name}: {len(found.tasks)} tasks, {len(found.left_out)} left out"
-        sys.stdout.write(line + "\n")
+        n_tasks, n_left_out = len(found.tasks), len(found.left_out)
+        sys.stdout.write(f"{file.name}: {n_tasks} tasks, {n_left_out} left out\n")
 
 
 if __name__ == "__main__":

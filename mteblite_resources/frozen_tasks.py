@@ -1,8 +1,8 @@
-"""Frozen resolutions on disk: what each suite's tasks resolved to, and with which mteb.
+"""Frozen resolutions in files: the resolved tasks of each suite, and the version of mteb.
 
-A packaged suite ships its own (`<suite>.tasks.json` beside the suite file, written by
-`python -m mteblite_resources.freezing`), so that it is known without mteb, data or network. A
-home keeps what it resolved itself in `resolved/<suite>.json`; that wins.
+The resolution of a packaged suite is `<suite>.tasks.json` beside the suite file, written by
+`python -m mteblite_resources.freezing`; it needs neither mteb nor data nor network. The resolution
+of a home is `resolved/<suite>.json`; it takes precedence.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import json
 import os
 import tempfile
 import threading
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,21 +41,14 @@ def packaged_suites() -> Path:
 
 
 def packaged_resolution(file: SuiteFile) -> Resolution | None:
-    """Return what ships with a packaged suite, or with the one that a user's suite extends."""
+    """Return the resolution of a packaged suite, or of the one that a user's suite extends."""
     return _read(packaged_suites() / f"{file.extends or file.name}{SUFFIX}")
 
 
 def remember_resolution(
     home: Home, file: SuiteFile, found: Resolution, *, whole: bool = False
 ) -> None:
-    """Freeze what a suite's tasks resolved to.
-
-    Args:
-        home: where it is kept.
-        file: the suite's file.
-        found: all its tasks.
-        whole: keep every task, those too that ship with the suite as they are found here.
-    """
+    """Freeze all tasks of a suite in the home; with `whole` also those equal to packaged ones."""
     shipped = applicable(packaged_resolution(file), file.tasks, file.benchmark)
     if not whole:
         found = without(found, [n for n, t in found.tasks.items() if shipped.tasks.get(n) == t])
@@ -67,9 +59,9 @@ def remember_resolution(
 
 
 def recall_resolution(home: Home, file: SuiteFile) -> Resolution:
-    """Return the frozen tasks of a suite, as far as request and own data are what they were.
+    """Return the frozen tasks of a suite whose request and own data have not changed.
 
-    mteb's version is not asked: what was frozen holds until somebody accepts another.
+    They do not depend on the installed version of mteb; `mteblite tasks --refresh` replaces them.
     """
     own = applicable(_read(home.resolved / f"{file.name}.json"), file.tasks, file.benchmark)
     shipped = applicable(packaged_resolution(file), file.tasks, file.benchmark)
@@ -79,27 +71,32 @@ def recall_resolution(home: Home, file: SuiteFile) -> Resolution:
 
 
 def data_state(file: SuiteFile) -> dict[str, str]:
-    """Say per task of the user's own data when its files changed; content is hashed only then."""
+    """Return by task the state of its own data: a hash of names, sizes and times of its files."""
     return {t.task: _folder_state(Path(t.path)) for t in file.tasks if t.path}
 
 
 def stamp(path: Path) -> tuple[int, int]:
-    """Return what changes when a file is written: time and size."""
+    """Return time (ns) and size (bytes) of a file, which change when it is written."""
     stat = path.stat()
     return stat.st_mtime_ns, stat.st_size
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file that appears whole or not at all."""
+    """Write a JSON file atomically."""
+    write_file(path, json.dumps(value, indent=1, sort_keys=True).encode())
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file atomically: readers see all of it or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
-    with os.fdopen(handle, "w") as stream:
-        json.dump(value, stream, indent=1, sort_keys=True)
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(content)
     Path(scratch).replace(path)
 
 
 def _read(path: Path) -> Resolution | None:
-    """Parsed once per state of the file; the largest has a hundred tasks.
+    """Read a resolution; a file is parsed once per state.
 
     Raises:
         ValueError: the file is damaged.
@@ -114,17 +111,16 @@ def _read(path: Path) -> Resolution | None:
 @cached(LRUCache(RESOLUTIONS_KEPT), lock=threading.RLock())
 def _parse(path: Path, _state: tuple[int, int]) -> Resolution | None:
     try:
-        value: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return resolution_from_json(value)
+        return resolution_from_json(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(
-            f"{path}, which says what the suite's tasks are, is damaged "
-            f"({type(error).__name__}: {error}): remove it, and mteb is asked again"
+            f"{path}, the frozen tasks of a suite, is damaged ({type(error).__name__}: {error}): "
+            "delete it; the next command resolves the tasks with mteb again"
         ) from error
 
 
 def _folder_state(folder: Path) -> str:
-    """State of the tables that a task can read; the home itself may lie in the same folder."""
+    """Hash the state of the tables that a task can read; the folder may hold other files."""
     digest = hashlib.sha256()
     tables = [p for place in (folder, folder / "qrels") for p in place.glob("*")]
     for path in sorted(p for p in tables if p.suffix in SUFFIXES and p.is_file()):

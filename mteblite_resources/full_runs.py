@@ -24,8 +24,7 @@ def run_full(task: AbsTask, encoder: StoredEncoder, results: Path) -> Path:
         task: mteb task, restricted to the splits and subsets that are needed.
         encoder: the model.
         results: folder in the layout of mteb's ResultCache: `<model>/<revision>/<task>.json`
-            and `model_meta.json`. Call it `results` and `mteb.ResultCache(results.parent)`
-            reads it too. Cells of other subsets in an existing file are kept.
+            and `model_meta.json`. Cells of other subsets in an existing file are kept.
 
     Returns:
         The result file.
@@ -59,17 +58,17 @@ def _evaluate(task: AbsTask, encoder: StoredEncoder) -> TaskResult:
             cache=None,
             show_progress_bar=False,
         )
-    # mteb raises whatever its datasets and metrics raise; each needs the name of the run.
+    # mteb passes on any error of its data sets and metrics; the message adds the name of the run.
     except Exception as error:
         raise RuntimeError(f"{label} failed: {type(error).__name__}: {error}") from error
     if len(outcome.task_results) != 1:
         reasons = "; ".join(e.exception for e in outcome.exceptions or [])
-        raise RuntimeError(f"{label} gave no result: {reasons or 'mteb says nothing more'}")
+        raise RuntimeError(f"{label} gave no result: {reasons or 'mteb gives no reason'}")
     return outcome.task_results[0]
 
 
 def _merged(path: Path, result: TaskResult) -> TaskResult:
-    """Add the cells of an earlier run with another choice of subsets, if the data is the same."""
+    """Add the cells of an earlier run on other subsets of the same data."""
     from mteb.results import TaskResult
 
     if not path.exists():

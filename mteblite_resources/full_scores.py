@@ -1,4 +1,4 @@
-"""The full score of a model on a task: from a source that has it, else from a run of mteb."""
+"""The full score of a model on a task: from a source, else from a run of mteb."""
 
 from __future__ import annotations
 
@@ -38,20 +38,22 @@ class FullScores:
         public: pd.DataFrame,
         progress: Callable[[str], None],
     ) -> FullScore | None:
-        """Return a full score, the first source wins; `run` runs mteb where it has not yet.
+        """Return the full score of the first source that has one; None where no source has one.
+
+        The source `run` runs mteb where its result does not exist yet.
 
         Args:
             entry: the task.
             model: the model.
-            max_tokens: token cap of its own runs.
-            order: sources; the first that has a score wins.
+            max_tokens: token cap of runs of mteb.
+            order: sources by precedence.
             public: official scores of public models on the task, one row per model.
-            progress: told what takes long.
+            progress: receives a line before a run of mteb.
 
         Raises:
-            QuarantinedScore: there is an official score alone, and it is refused; says why.
-            RefusedScore: only unusable scores were found; says why.
-            ValueError: the only source is one that is not set.
+            QuarantinedScore: the official score is the only one, and it is in quarantine.
+            RefusedScore: only unusable scores exist; the message has the reason.
+            ValueError: the only source is not configured.
         """
         description = self._tasks.describe(entry)
         order = self.sources.usable(order, of_mteb=description.source == "mteb")

@@ -1,4 +1,4 @@
-"""The home folder: every file the project keeps, in one place."""
+"""The home folder, which holds all files that the project writes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ concurrency:
 
 
 class HomeVariables(BaseSettings):
-    """The MTEBLITE_* variables that name places; an empty variable counts as unset."""
+    """The MTEBLITE_* variables that name files and folders; an empty one counts as unset."""
 
     model_config = SettingsConfigDict(env_prefix="MTEBLITE_", env_ignore_empty=True)
 
@@ -35,7 +35,7 @@ class HomeVariables(BaseSettings):
 
 @dataclass(frozen=True)
 class Home:
-    """Paths below the home folder; deleting it forgets everything."""
+    """Paths below the home folder."""
 
     root: Path
 
@@ -46,12 +46,12 @@ class Home:
 
     @property
     def snapshot(self) -> Path:
-        """The warehouse as people open it: read-only, whole partitions only."""
+        """The warehouse for readers: whole partitions only, never written in place."""
         return self.root / "mteblite.duckdb"
 
     @property
     def writer(self) -> Path:
-        """The writer's own file; nobody else's business."""
+        """The warehouse for the writer; readers use the snapshot."""
         return self.root / "writer.duckdb"
 
     @property
@@ -66,7 +66,7 @@ class Home:
 
     @property
     def resolved(self) -> Path:
-        """What each suite's tasks resolved to, frozen with mteb's version."""
+        """Resolved tasks of each suite, frozen with the version of mteb."""
         return self.root / "resolved"
 
     @property
@@ -76,7 +76,7 @@ class Home:
 
     @property
     def observations(self) -> Path:
-        """What set metrics need per model and pool, one array file each."""
+        """Observations of set metrics, one array file per model and pool."""
         return self.root / "observations"
 
     @property
@@ -86,7 +86,7 @@ class Home:
 
     @property
     def results(self) -> Path:
-        """Result files of full mteb runs, in mteb's own layout."""
+        """Result files of full runs of mteb, in the layout of mteb."""
         return self.root / "results"
 
     @property
@@ -123,7 +123,7 @@ class Home:
         return Path(named).expanduser().absolute() if named else self.root / "dagster"
 
     def prepare(self) -> Home:
-        """Create the folders that others watch or write into, and Dagster's settings."""
+        """Create the folders that users and sensors need, and Dagster's settings."""
         for folder in (self.root, self.suites, self.models, self.checkpoints, self.dagster):
             folder.mkdir(parents=True, exist_ok=True)
         settings = self.dagster / "dagster.yaml"

@@ -1,4 +1,4 @@
-"""The registered models of one home: which model a name stands for, and its encoder."""
+"""The registered models of one home: their identities and encoders."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ENCODERS_KEPT = 2
 
 
 class _OpenEncoders(LRUCache[str, "StoredEncoder"]):
-    """Encoders in memory; the least recently used one is closed when there is one too many."""
+    """Encoders in memory; the least recently used one is closed when the cache is full."""
 
     def popitem(self) -> tuple[str, StoredEncoder]:
         """Close and remove the least recently used encoder."""
@@ -38,16 +38,12 @@ class _OpenEncoders(LRUCache[str, "StoredEncoder"]):
 
 
 class Models:
-    """Identities and encoders of one home's models; vectors come from its store."""
+    """Identities and encoders of one home's models, made on first use.
+
+    Prompts depend on the metadata of tasks.
+    """
 
     def __init__(self, home: Home, tasks: MtebTasks, encoding: EncodingSettings) -> None:
-        """Set up; nothing is loaded yet.
-
-        Args:
-            home: where vectors and caches lie.
-            tasks: gives the metadata of tasks, which prompts depend on.
-            encoding: batch size, device, precision.
-        """
         self._home = home
         self._tasks = tasks
         self._encoding = encoding
@@ -56,24 +52,24 @@ class Models:
 
     @property
     def numerics(self) -> str:
-        """Precision and backend of encoding where they change vectors, else ""."""
+        """Precision and backend where they change vectors, else ""."""
         return self._encoding.numerics
 
     def with_weights(self, model: SuiteModel) -> SuiteModel:
-        """Return a model whose weights are there to be loaded.
+        """Return the model if it has weights.
 
         Raises:
-            ValueError: nobody gave this home the model's weights.
+            ValueError: it has none.
         """
         if not model.has_weights:
             raise ValueError(
-                f"model {model.name!r} is a private checkpoint that is known by name alone: give "
-                f"its weights with `mteblite models add {model.name} --suite NAME --path FOLDER`"
+                f"model {model.name!r} is a private checkpoint without weights in this home: add "
+                f"them with `mteblite models add {model.name} --suite NAME --path FOLDER`"
             )
         return model
 
     def identify(self, model: SuiteModel) -> ModelIdentity:
-        """Return which model a name stands for now: content or revision, never a path."""
+        """Return the identity of a model now: its content or revision, never a path."""
         key = model.model_dump_json()
         if key not in self._identities:
             self._identities[key] = identify(self.with_weights(model), self._home.cache)
@@ -82,7 +78,7 @@ class Models:
     def encoder(
         self, model: SuiteModel, max_tokens: int | None, progress: Callable[[str], None]
     ) -> StoredEncoder:
-        """Return a model that answers from the store and encodes what is missing."""
+        """Return an encoder that reads the vector store and encodes only missing texts."""
         key = f"{model.model_dump_json()} {max_tokens}"
         if key not in self._encoders:
             self._encoders[key] = open_encoder(
@@ -103,12 +99,12 @@ class Models:
 
     @cached_property
     def _store(self) -> VectorStore:
-        """The vector store; one of an earlier version is brought to this version's form."""
+        """The vector store, migrated from the format of an earlier version."""
         migrate_vectors(self._home.vectors)
         return VectorStore(self._home.vectors)
 
     @cached_property
     def _siblings(self) -> list[str]:
-        """Registered packaged models: their vectors are kept when one forward pass gives them."""
+        """Registered packaged models: a shared forward pass also stores their vectors."""
         names = {m.name for s in load_catalog(self._home).suites.values() for m in s.models}
         return sorted(n for n in names if n.startswith("package:"))

@@ -28,13 +28,13 @@ _CELL_SCHEMA = pa.schema(
 
 @dataclass
 class Batch:
-    """What was read of new and changed files, ready to be stored."""
+    """Rows of new and changed files, ready to be stored."""
 
     files: list[dict[str, Any]] = field(default_factory=list)
     cells: list[pa.Table] = field(default_factory=list)
 
     def add(self, read: ReadFiles) -> None:
-        """Take in a part of them."""
+        """Add the files and cells of a part."""
         for number, reason in read.refused.items():
             self.files[number]["refused"] = reason
         for number, result in read.files.items():
@@ -54,13 +54,13 @@ def ingest(
     """Bring the ingested tables up to date with a results folder.
 
     Args:
-        tables: where to.
+        tables: the ingested tables.
         root: the folder that holds the models' folders.
         facts: mteb's registry.
         progress: called with a short text before reading.
 
     Returns:
-        Files that were new, changed or gone; 0 = nothing but directory entries was read.
+        Number of new, changed and deleted files; 0 = only directory entries were read.
     """
     entries = list_folder(root)
     with tables.session() as connection:
@@ -77,26 +77,25 @@ def ingest(
 
 
 def _known(connection: DeclaredConnection, facts: RegistryFacts) -> dict[str, tuple[int, int]]:
-    """Path -> (size, mtime) of what has been read with this mteb's names; others are (-1, -1)."""
+    """Return (size, mtime) of each path; (-1, -1) where another version of mteb read it."""
     rows = connection.execute(
         "SELECT path, size, mtime_ns, read_with FROM reference_scores.ingested_files"
     ).fetchall()
-    same = facts.mteb_version
-    return {path: (size, mtime) if read == same else (-1, -1) for path, size, mtime, read in rows}
+    now = facts.mteb_version
+    return {path: (size, mtime) if read == now else (-1, -1) for path, size, mtime, read in rows}
 
 
 def _difference(
     entries: Sequence[Entry], known: dict[str, tuple[int, int]]
 ) -> tuple[list[Entry], list[str]]:
-    """Entries to read, and paths whose rows go: changed, gone, or beside a changed name."""
+    """Return the entries to read and the paths whose rows are deleted."""
     present = {e.path for e in entries}
     gone = [path for path in known if path not in present]
     changed = {e.path for e in entries if known.get(e.path) != (e.size, e.mtime_ns)}
-    # Whose results a folder holds stands in its model_meta.json, and holds for all of them.
+    # model_meta.json names the model of all files of its folder: they are read again with it.
     renamed = {_folder(path) for path in (*changed, *gone) if path.endswith(f"/{META}")}
     fresh = [e for e in entries if e.path in changed or _owned_by(e.path) & renamed]
-    stale = [*gone, *(e.path for e in fresh if e.path in known)]
-    return fresh, stale
+    return fresh, [*gone, *(e.path for e in fresh if e.path in known)]
 
 
 def _folder(path: str) -> str:
@@ -104,7 +103,7 @@ def _folder(path: str) -> str:
 
 
 def _owned_by(path: str) -> set[str]:
-    """Folders whose `model_meta.json` may name the model of a file: its own, the revision's."""
+    """Return the folders whose `model_meta.json` may name the model: its own, the revision's."""
     return {_folder(path), "/".join(path.split("/")[:2])}
 
 
@@ -162,7 +161,6 @@ def _replace(connection: DeclaredConnection, batch: Batch, stale: Sequence[str])
         connection.execute(
             "DELETE FROM reference_scores.ingested_files WHERE path IN (SELECT path FROM _stale)"
         )
-        connection.unregister("_stale")
     if not batch.files:
         return
     first = connection.execute(
@@ -179,12 +177,10 @@ def _replace(connection: DeclaredConnection, batch: Batch, stale: Sequence[str])
         "SELECT * EXCLUDE (number, main_score), number + ? AS file_id, "
         "CASE WHEN isfinite(main_score) THEN main_score END AS main_score FROM _cells", [first],
     )  # fmt: skip
-    connection.unregister("_files")
-    connection.unregister("_cells")
 
 
 def _pick(connection: DeclaredConnection, facts: RegistryFacts) -> None:
-    """Say again of every (model, task) which file counts."""
+    """Mark the file of each (model, task) that counts."""
     files = connection.execute(
         "SELECT file_id, path AS file, model_name, revision, nullif(mteb_version, '') "
         "AS mteb_version, task_name, experiment FROM reference_scores.ingested_files "
@@ -198,4 +194,3 @@ def _pick(connection: DeclaredConnection, facts: RegistryFacts) -> None:
         "UPDATE reference_scores.ingested_files f SET picked = true FROM _picks p "
         "WHERE p.file_id = f.file_id AND p.picked"
     )
-    connection.unregister("_picks")

@@ -1,10 +1,9 @@
-"""The official results in the warehouse: read once, then only what is new.
+"""The official results in the warehouse: only new and changed files are read.
 
 `MTEBLITE_OFFICIAL_SCORES` names a checkout or mirror of the public results repository (a folder
-of mteb result files), or a Parquet table of its cells. Either ends in the same tables:
-`reference_scores.ingested_files`, `ingested_cells`, `quarantine` and `quarantine_rules`. They hold
-hundreds of thousands of files, of which a run changes few. So they are written in transactions of
-their own, of the changed files alone, and not with the partition.
+of mteb result files), or a Parquet table of its cells. Both fill the same tables:
+`reference_scores.ingested_files`, `ingested_cells`, `quarantine` and `quarantine_rules`. A run
+changes few of their many rows, so they are written in separate transactions, not as a partition.
 """
 
 from __future__ import annotations
@@ -78,10 +77,10 @@ class OfficialResults:
     cache: Path
 
     def state(self) -> str:
-        """Return what changes with any new, changed or removed file; reads directory entries only.
+        """Return a hash of names, sizes and times of all files; reads directory entries only.
 
         Raises:
-            ValueError: nothing is at the place that is set.
+            ValueError: the location does not exist.
         """
         place = self._place()
         if place is None:
@@ -96,46 +95,37 @@ class OfficialResults:
     ) -> pd.DataFrame:
         """Bring the ingested tables up to date with the files; unchanged files are not opened.
 
-        Args:
-            tables: where to.
-            progress: called with a short text now and then.
-
         Returns:
             One row for `reference_scores.result_sources`, without the source.
 
         Raises:
-            ValueError: nothing is at the place that is set, or the table lacks columns.
+            ValueError: the location does not exist, or the table lacks columns.
         """
         started = time.perf_counter()
         place = self._place()
-        kind = NONE if place is None else "table" if place.is_file() else "folder"
         if place is None:
-            n_read = _forget(tables)
-        elif kind == "table":
-            n_read = official_table.ingest(tables, place, self.facts)
+            kind, n_read = NONE, _forget(tables)
+        elif place.is_file():
+            kind, n_read = "table", official_table.ingest(tables, place, self.facts)
         else:
-            n_read = official_folder.ingest(tables, place, self.facts, progress)
+            kind, n_read = "folder", official_folder.ingest(tables, place, self.facts, progress)
         with tables.session() as connection:
             refresh_quarantine(connection)
             return _summary(connection, kind, n_read, time.perf_counter() - started)
 
     @cached_property
     def facts(self) -> RegistryFacts:
-        """What mteb's registry says; empty, without importing mteb, where no results are set."""
+        """Facts of mteb's registry; empty where there are no official results."""
         return RegistryFacts() if self.location is None else registry_facts(self.cache)
 
-    def model_name(self, name: str) -> str:
-        """Return the name that a model's results have now; only mteb's renamings change it."""
-        return self.facts.model_name(name)
-
     def _place(self) -> Path | None:
-        """The table, or the folder of the models' folders."""
+        """Return the table, or the folder of the models' folders."""
         if self.location is None:
             return None
         if not self.location.exists():
             raise ValueError(
                 f"no official scores at {self.location}: let MTEBLITE_OFFICIAL_SCORES name a "
-                "folder of mteb results or a Parquet table, or leave `official` out"
+                "folder of mteb results or a Parquet table, or remove `official` from the suite"
             )
         if self.location.is_dir() and (self.location / TABLE).is_file():
             return self.location / TABLE
@@ -153,13 +143,13 @@ def official_scores(
 
 
 def needed_cells(descriptions: Sequence[TaskDescription]) -> pd.DataFrame:
-    """Return `task`, `split`, `hf_subset`: the cells whose mean is the full score of a task."""
+    """Return `task`, `split`, `hf_subset` of the cells whose mean is the full score of a task."""
     rows = [(d.task, s, h) for d in descriptions for s in d.splits for h in d.hf_subsets]
     return pd.DataFrame(rows, columns=["task", "split", "hf_subset"])
 
 
 def _forget(tables: DeclaredTables) -> int:
-    """Empty the tables where no source is set any more; return how many files they had."""
+    """Empty the tables when no source is set; return how many files they had."""
     with tables.session() as connection:
         held = connection.execute("SELECT count(*) FROM reference_scores.ingested_files")
         count = int(held.fetchall()[0][0])

@@ -54,19 +54,19 @@ LEFT JOIN _renamed r ON r.task = t.task_name AND t.score_alt IS NOT NULL
 
 
 def ingest(tables: DeclaredTables, path: Path, facts: RegistryFacts) -> int:
-    """Read the table into the ingested tables, unless it has been read as it is now.
+    """Read the table into the ingested tables, unless they hold its present state.
 
     Args:
-        tables: where to.
-        path: the Parquet table, with the columns of `REQUIRED`; `lb_pick` says which file of a
-            (model, task) the leaderboard keeps.
+        tables: the ingested tables.
+        path: the Parquet table, with the columns of `REQUIRED`; `lb_pick` marks the file of a
+            (model, task) that the leaderboard shows.
         facts: mteb's registry.
 
     Returns:
-        Files read: 0 or the table's.
+        Number of result files in the table; 0 where it is not read.
 
     Raises:
-        ValueError: the file is no such table; names what is missing.
+        ValueError: it is not a Parquet table, or lacks columns; names them.
     """
     stat = path.stat()
     state = [stat.st_size, stat.st_mtime_ns, facts.mteb_version]
@@ -81,11 +81,8 @@ def ingest(tables: DeclaredTables, path: Path, facts: RegistryFacts) -> int:
         connection.execute("DELETE FROM reference_scores.ingested_files")
         connection.execute("DELETE FROM reference_scores.ingested_cells")
         _register(connection, facts)
-        values = {
-            "path": str(path), "name": path.name, "size": state[0], "mtime": state[1],
-            "read_with": state[2],
-        }  # fmt: skip
-        connection.execute(_FILES, values)
+        values = dict(zip(("size", "mtime", "read_with"), state, strict=True))
+        connection.execute(_FILES, {"path": str(path), "name": path.name, **values})
         connection.execute(_CELLS, {"path": str(path)})
         rebuild_quarantine(connection)
         count = connection.execute("SELECT count(*) FROM reference_scores.ingested_files")
@@ -113,5 +110,4 @@ def _register(connection: DeclaredConnection, facts: RegistryFacts) -> None:
         "_renamed": (["task", "main"], renamed),
     }
     for name, (columns, rows) in tables.items():
-        frame = pd.DataFrame(rows, columns=columns, dtype="string")
-        connection.register(name, frame)
+        connection.register(name, pd.DataFrame(rows, columns=columns, dtype="string"))

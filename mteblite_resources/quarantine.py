@@ -1,4 +1,4 @@
-"""The quarantine table: every score that is refused, and every one that is taken with a note."""
+"""The quarantine table: scores that are refused, and scores that are taken with a note."""
 
 from __future__ import annotations
 
@@ -9,62 +9,47 @@ from mteblite_resources.declared_tables import DeclaredConnection
 from mteblite_resources.frozen_tasks import packaged_resolution, packaged_suites
 
 RULES = "2"
-"""Changes with what is refused or noted, so that a quarantine of other rules is made again."""
+"""Version of the rules; a quarantine of another version is written again."""
 FITTED = "eng"
-"""The packaged suite whose benchmark nearly all public models have run together."""
+"""The packaged suite whose benchmark most public models have run as a whole."""
 
-_RULES = {
-    "files that hold no results": """
-        SELECT f.*, NULL AS split, NULL AS hf_subset, NULL AS entry_ix, NULL AS main_score,
-            f.refused AS reason, 'refused' AS decision
-        FROM reference_scores.ingested_files f WHERE f.refused <> ''
-    """,
-    "names and tasks that were repaired": """
-        SELECT f.*, NULL AS split, NULL AS hf_subset, NULL AS entry_ix, NULL AS main_score,
-            f.repaired AS reason, 'taken' AS decision
-        FROM reference_scores.ingested_files f WHERE f.repaired <> ''
-    """,
-    "files of a (model, task) that has another": """
-        SELECT f.*, NULL AS split, NULL AS hf_subset, NULL AS entry_ix, NULL AS main_score,
-            'not the file that the leaderboard keeps: ' || p.path || ' counts' AS reason,
-            'refused' AS decision
-        FROM reference_scores.ingested_files f JOIN reference_scores.ingested_files p
-            ON p.picked AND p.model_name = f.model_name AND p.task_name = f.task_name
-        WHERE NOT f.picked AND f.experiment = '' AND f.n_cells > 0
-    """,
-    "ablations": """
-        SELECT f.*, NULL AS split, NULL AS hf_subset, NULL AS entry_ix, NULL AS main_score,
-            'an experiment (' || f.experiment || '): the leaderboard shows none' AS reason,
-            'refused' AS decision
-        FROM reference_scores.ingested_files f WHERE f.experiment <> '' AND f.n_cells > 0
-    """,
-    "cells without a number": """
-        SELECT f.*, c.split, c.hf_subset, c.entry_ix, c.main_score, c.refused AS reason,
-            'refused' AS decision
-        FROM reference_scores.ingested_files f JOIN reference_scores.ingested_cells c
-            USING (file_id) WHERE c.refused <> ''
-    """,
-    "cells whose metric was renamed": """
-        SELECT f.*, c.split, c.hf_subset, c.entry_ix, c.main_score, c.repaired AS reason,
-            'taken' AS decision
-        FROM reference_scores.ingested_files f JOIN reference_scores.ingested_cells c
-            USING (file_id) WHERE c.repaired <> ''
-    """,
-    "scores that are no fractions": """
-        SELECT f.*, c.split, c.hf_subset, c.entry_ix, c.main_score,
-            'main score is ' || c.main_score || ': not a fraction' AS reason,
-            'refused' AS decision
-        FROM reference_scores.ingested_files f JOIN reference_scores.ingested_cells c
-            USING (file_id) WHERE abs(c.main_score) > 1
-    """,
-    "subsets that a file repeats": """
-        SELECT f.*, c.split, c.hf_subset, c.entry_ix, c.main_score,
-            'the file has this subset before: the first one counts' AS reason,
-            'refused' AS decision
-        FROM reference_scores.ingested_files f JOIN reference_scores.ingested_cells c
-            USING (file_id) WHERE c.entry_ix > 0
-    """,
-}
+_OF_FILES = """
+SELECT f.*, NULL AS split, NULL AS hf_subset, NULL AS entry_ix, NULL AS main_score,
+    {} AS reason, '{}' AS decision
+FROM reference_scores.ingested_files f {}
+"""
+_OF_CELLS = """
+SELECT f.*, c.split, c.hf_subset, c.entry_ix, c.main_score, {} AS reason, '{}' AS decision
+FROM reference_scores.ingested_files f JOIN reference_scores.ingested_cells c USING (file_id)
+WHERE {}
+"""
+_RULES = [
+    _OF_FILES.format("f.refused", "refused", "WHERE f.refused <> ''"),
+    _OF_FILES.format("f.repaired", "taken", "WHERE f.repaired <> ''"),
+    _OF_FILES.format(
+        "'not the file that the leaderboard keeps: ' || p.path || ' counts'",
+        "refused",
+        "JOIN reference_scores.ingested_files p "
+        "ON p.picked AND p.model_name = f.model_name AND p.task_name = f.task_name "
+        "WHERE NOT f.picked AND f.experiment = '' AND f.n_cells > 0",
+    ),
+    _OF_FILES.format(
+        "'an experiment (' || f.experiment || '): the leaderboard shows none'",
+        "refused",
+        "WHERE f.experiment <> '' AND f.n_cells > 0",
+    ),
+    _OF_CELLS.format("c.refused", "refused", "c.refused <> ''"),
+    _OF_CELLS.format("c.repaired", "taken", "c.repaired <> ''"),
+    _OF_CELLS.format(
+        "'main score is ' || c.main_score || ': not a fraction'",
+        "refused",
+        "abs(c.main_score) > 1",
+    ),
+    _OF_CELLS.format(
+        "'the file has this subset before: the first one counts'", "refused", "c.entry_ix > 0"
+    ),
+]
+"""Queries of refused and noted files and cells: (reason, decision, condition) in SQL."""
 _INSERT = """
 INSERT INTO reference_scores.quarantine BY NAME
 SELECT file_id, path AS file, model_name, revision, mteb_version, task_name, split, hf_subset,
@@ -83,16 +68,14 @@ def rebuild_quarantine(connection: DeclaredConnection) -> None:
     connection.execute("DELETE FROM reference_scores.quarantine")
     connection.execute("DELETE FROM reference_scores.quarantine_rules")
     connection.execute("INSERT INTO reference_scores.quarantine_rules VALUES (?)", [RULES])
-    for rule in _RULES.values():
+    for rule in _RULES:
         connection.execute(f"{_INSERT} ({rule})")
     _note_ranges(connection)
-    counting = connection.arrow(_COUNTING)
-    cells = counting.to_pandas(strings_to_categorical=True)
+    cells = connection.arrow(_COUNTING).to_pandas(strings_to_categorical=True)
     if cells.empty:
         return
     connection.register("_rows", suspicious_cells(cells, fitted_benchmarks()))
     connection.execute(f"{_INSERT} _rows")
-    connection.unregister("_rows")
 
 
 def refresh_quarantine(connection: DeclaredConnection) -> None:
@@ -103,9 +86,9 @@ def refresh_quarantine(connection: DeclaredConnection) -> None:
 
 
 def fitted_benchmarks() -> dict[str, list[tuple[str, str, str]]]:
-    """Return the (task, split, subset) of benchmarks whose scores get a low-rank fit of their own.
+    """Return the (task, split, subset) of benchmarks whose scores get a separate low-rank fit.
 
-    They are those frozen with the package, so that what is refused does not depend on a home.
+    They are frozen with the package, so that refusals do not depend on a home.
     """
     file = read_suite_file(packaged_suites() / f"{FITTED}.yaml")
     frozen = packaged_resolution(file)
@@ -116,7 +99,7 @@ def fitted_benchmarks() -> dict[str, list[tuple[str, str, str]]]:
 
 
 def _note_ranges(connection: DeclaredConnection) -> None:
-    """Note files whose version of mteb is a range: the pick ranks them as having none."""
+    """Note files whose version of mteb is a range; `pick_revisions` ranks them as without one."""
     files = connection.execute(
         "SELECT * FROM reference_scores.ingested_files WHERE mteb_version LIKE '%-%'"
     ).df()
@@ -130,4 +113,3 @@ def _note_ranges(connection: DeclaredConnection) -> None:
     )  # fmt: skip
     connection.register("_rows", rows)
     connection.execute(f"{_INSERT} _rows")
-    connection.unregister("_rows")

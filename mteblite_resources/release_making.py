@@ -1,4 +1,4 @@
-"""Makes a release from a home: its stored tables, its pools and the versions of what runs here."""
+"""Make a release from the stored tables and pools of a home."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ from mteblite.calibrations.fitted_task import FittedTask
 from mteblite.lite_scores.joint_calibration import JointCalibration
 from mteblite.releases.release_files import write_release
 from mteblite.releases.released_task import ReleasedTask, release_task
-from mteblite.releases.selection_document import (
-    SelectionFacts,
-    selection_document,
-)
+from mteblite.releases.selection_document import SelectionFacts, selection_document
 from mteblite.releases.suite_release import SuiteRelease
 from mteblite.suites.task_description import TaskDescription
 from mteblite.suites.task_types import task_types
@@ -36,11 +33,10 @@ RELEASE_COLUMNS = [
 
 @dataclass(frozen=True)
 class Releases:
-    """Releases of one home: made of the rows of its tables, kept as folders.
+    """Releases of one home: made from the rows of its tables, stored as folders.
 
     Attributes:
         exports: folder of all releases, one per suite and version.
-        _artifacts: pools with their texts.
     """
 
     exports: Path
@@ -49,26 +45,47 @@ class Releases:
     def make(
         self, suite: Suite, created_from: str, tables: Mapping[str, pd.DataFrame]
     ) -> SuiteRelease:
-        """Return the release of a suite as its tables are.
+        """Return the release of a suite from the present rows of its tables.
 
         Args:
             suite: the suite.
             created_from: data version of the lite suite.
-            tables: rows of the suite by table name, those of the release asset's deps.
+            tables: rows of the suite by table name: the tables of the deps of `releases`.
 
         Raises:
-            ValueError: a task cannot be given away (its ids are texts).
+            ValueError: the item ids of a task are texts, which a release may not hold.
         """
-        return _make(self._artifacts, suite, created_from, tables)
+        lite = tables["lite_scores.lite_suites"].sort_values("task")
+        tasks = tuple(_task(self._artifacts, row, tables) for row in lite.to_dict("records"))
+        intervals = tables["lite_scores.lite_suite_intervals"].drop(
+            columns="suite", errors="ignore"
+        )
+        variant, versions, joint = str(lite["variant"].iloc[0]), _versions(tables), _joint(tables)
+        shown = usual_widths(intervals, joint)
+        return SuiteRelease(
+            suite=suite.name,
+            variant=variant,
+            max_tokens=suite.file.max_tokens,
+            created_from=created_from,
+            versions=versions,
+            tasks=tasks,
+            intervals=intervals,
+            joint=joint,
+            document=selection_document(
+                _facts(suite, variant, created_from, versions, tasks, shown, tables)
+            ),
+            headline=suite.file.headline,
+            parts={e.task: e.part_of for e in suite.tasks if e.part_of},
+        )
 
     def folder(self, suite: str, version: str) -> Path:
-        """Return where a release is kept."""
+        """Return the folder of a release."""
         return self.exports / suite / version
 
     def keep(self, release: SuiteRelease, earlier: pd.DataFrame) -> pd.DataFrame:
         """Write a release into the exports; return all releases of the suite, oldest first.
 
-        One that is there already is left as it is.
+        An existing folder of the same version is not changed.
 
         Args:
             release: the release.
@@ -82,38 +99,12 @@ class Releases:
         return new if earlier.empty else pd.concat([earlier, new], ignore_index=True)
 
 
-def _make(
-    artifacts: Artifacts, suite: Suite, created_from: str, tables: Mapping[str, pd.DataFrame]
-) -> SuiteRelease:
-    lite = tables["lite_scores.lite_suites"].sort_values("task")
-    tasks = tuple(_task(artifacts, row, tables) for row in lite.to_dict("records"))
-    intervals = tables["lite_scores.lite_suite_intervals"].drop(columns="suite", errors="ignore")
-    variant, versions, joint = str(lite["variant"].iloc[0]), _versions(tables), _joint(tables)
-    shown = usual_widths(intervals, joint)
-    document = selection_document(
-        _facts(suite, variant, created_from, versions, tasks, shown, tables)
-    )
-    return SuiteRelease(
-        suite=suite.name,
-        variant=variant,
-        max_tokens=suite.file.max_tokens,
-        created_from=created_from,
-        versions=versions,
-        tasks=tasks,
-        intervals=intervals,
-        joint=joint,
-        document=document,
-        headline=suite.file.headline,
-        parts={e.task: e.part_of for e in suite.tasks if e.part_of},
-    )
-
-
 def usual_widths(intervals: pd.DataFrame, joint: str | None) -> pd.DataFrame:
-    """Return the half-widths that lite scores have: under a joint calibration those of its own.
+    """Return the half-widths of lite scores; a joint calibration has widths of its own.
 
     Args:
         intervals: by target, from held-out residuals.
-        joint: the joint calibration, if there is one, as JSON.
+        joint: the joint calibration as JSON, or None.
     """
     if joint is None:
         return intervals
@@ -187,7 +178,7 @@ def _facts(
 def _bootstrap(
     variant: str, types: Mapping[str, str], tables: Mapping[str, pd.DataFrame]
 ) -> pd.DataFrame:
-    """Intervals of the metrics: stored ones, else of the variants that the document shows."""
+    """Return stored intervals of the metrics, else those of the variants in the document."""
     metrics = tables["validation.validation_metrics"]
     if {"lower", "upper"} <= set(metrics.columns):
         return metrics
@@ -202,7 +193,7 @@ def _joint(tables: Mapping[str, pd.DataFrame]) -> str | None:
 
 
 def _versions(tables: Mapping[str, pd.DataFrame]) -> dict[str, str]:
-    """Mteb as the suite froze it; mteblite as installed."""
+    """Return the version of mteb that the tasks are frozen with, and the installed mteblite."""
     try:
         installed = version("mteblite")
     except PackageNotFoundError:  # run from a checkout

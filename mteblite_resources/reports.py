@@ -1,4 +1,4 @@
-"""The dbt project of the reports: its files, its manifest, and how dbt is run on a home."""
+"""The dbt project of the reports: its files, its manifest, and the settings of runs on a home."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Reports:
     """dbt on one home.
 
     Attributes:
-        target: folder of dbt: manifest, compiled SQL, run results.
-        writer: the warehouse file that dbt builds in.
-        locked: holds the writer's lock while dbt has its own connection.
+        target: folder of the manifest, compiled SQL and run results.
+        writer: the warehouse file that dbt writes.
+        locked: holds the writer's lock while dbt has a connection.
     """
 
     target: Path
@@ -32,12 +32,12 @@ class Reports:
     locked: Callable[[], AbstractContextManager[None]]
 
     def manifest(self) -> dict[str, Any]:
-        """Return dbt's manifest, parsed again only where a file of the project is newer.
+        """Return dbt's manifest, parsed again only when a file of the project is newer.
 
-        It is kept in the home. Where the home does not exist yet, nothing is created.
+        It is stored in the home. A home that does not exist is not created.
 
         Raises:
-            RuntimeError: dbt cannot parse the project; holds what dbt says.
+            RuntimeError: dbt cannot parse the project; has dbt's output.
         """
         if not self.writer.parent.exists():
             with tempfile.TemporaryDirectory() as folder:
@@ -54,25 +54,25 @@ class Reports:
 
 
 def project_hashes() -> list[str]:
-    """Return the hash of each file that the reports are made from."""
+    """Return the hash of each file of the reports."""
     return [hashlib.sha256(p.read_bytes()).hexdigest() for p in project_files()]
 
 
 def project_files() -> list[Path]:
-    """Return the files that the reports are made from."""
+    """Return the files of the reports, sorted."""
     folders = [PROJECT / name for name in ("models", "macros", "data_tests")]
     files = [p for folder in folders for p in folder.rglob("*") if p.is_file()]
     return sorted([*files, *PROJECT.glob("*.yml")])
 
 
 def dbt_executable() -> str:
-    """Return the dbt of this environment, which need not be on PATH."""
+    """Return the path of dbt in this environment, which PATH may lack."""
     beside = Path(sys.executable).with_name("dbt")
     return str(beside) if beside.exists() else "dbt"
 
 
 def dbt_environment(writer: Path, target: Path) -> dict[str, str]:
-    """Return what `profiles.yml` reads: the file to build in and where logs go."""
+    """Return the variables that dbt and `profiles.yml` read: warehouse file, folder of logs."""
     return {
         "MTEBLITE_WRITER": str(writer),
         "DBT_LOG_PATH": str(target / "logs"),

@@ -1,4 +1,4 @@
-"""Dagster's view of the outside world: four small resources that make one workbench."""
+"""The four Dagster resources that a workbench is made from."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ class WarehouseResource(dg.ConfigurableResource):
 
 
 class TaskSourceResource(dg.ConfigurableResource):
-    """Tasks by mteb's own loading code, the sample tasks, and users' files."""
+    """Tasks of mteb, sample tasks and tasks of users' files."""
 
     attempts: int = 6
     wait_seconds: float = 0.5
@@ -35,7 +35,7 @@ class TaskSourceResource(dg.ConfigurableResource):
 
 
 class EncodersResource(dg.ConfigurableResource):
-    """How models are run: batch size, device, precision, backend."""
+    """Settings of encoding: batch size, device, precision, backend."""
 
     batch_size: int = 32
     device: str | None = None
@@ -46,13 +46,13 @@ class EncodersResource(dg.ConfigurableResource):
         """Return the settings.
 
         Raises:
-            ValueError: one is not allowed; says what is.
+            ValueError: a value is not allowed; names the allowed ones.
         """
         return EncodingSettings(self.batch_size, self.device, self.dtype, self.backend)
 
 
 class ResultsSourceResource(dg.ConfigurableResource):
-    """Where full scores come from, besides the home's own runs: a table or a folder of results."""
+    """A table or a folder of official results."""
 
     official_scores: str | None = None
 
@@ -61,29 +61,24 @@ class ResultsSourceResource(dg.ConfigurableResource):
         return Path(self.official_scores) if self.official_scores else None
 
 
-def default_encoders() -> EncodersResource:
-    """Return how models are run, as MTEBLITE_* environment variables say."""
-    found = EncodingSettings.from_environment()
-    return EncodersResource(
-        batch_size=found.batch_size,
-        device=found.device,
-        dtype=found.dtype,
-        backend=found.backend,
-    )
-
-
 def default_resources() -> dict[str, Any]:
     """Return the resources, configured by MTEBLITE_* environment variables."""
+    found = EncodingSettings.from_environment()
     return {
         "warehouse": WarehouseResource(),
         "task_source": TaskSourceResource(),
-        "encoders": default_encoders(),
+        "encoders": EncodersResource(
+            batch_size=found.batch_size,
+            device=found.device,
+            dtype=found.dtype,
+            backend=found.backend,
+        ),
         "results_source": ResultsSourceResource(official_scores=HomeVariables().official_scores),
     }
 
 
 def workbench_of(resources: Any) -> Workbench:
-    """Return the workbench that a run's resources make up."""
+    """Return the workbench of a run's resources."""
     return Workbench(
         resources.warehouse.get_home(),
         resources.task_source.get_tasks(),

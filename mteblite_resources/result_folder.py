@@ -1,4 +1,4 @@
-"""A folder of mteb results: what lies where, from directory entries alone.
+"""The files of a folder of mteb results, from directory entries only.
 
 The layout is that of mteb's `ResultCache` and of the public results repository:
 `results/<model>/<revision>/<task>.json` with a `model_meta.json` beside, and ablations one level
@@ -35,7 +35,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Place:
-    """What a path says: `results/<model>/<revision>[/experiments/<name>]/<file>`."""
+    """Parts of a path `results/<model>/<revision>[/experiments/<name>]/<file>`."""
 
     model_folder: str
     revision: str
@@ -44,27 +44,27 @@ class Place:
 
     @property
     def is_result(self) -> bool:
-        """Whether a result file may be there; other files are strays."""
+        """Whether the path can be that of a result file."""
         return bool(self.revision) and self.name.endswith(".json") and self.name != META
 
 
 def results_root(folder: Path) -> Path:
-    """Return the folder that holds the models' folders, given it or the checkout around it."""
+    """Return the folder of the models' folders: `results` below the given one, or the given one."""
     inner = folder / "results"
     return inner if inner.is_dir() else folder
 
 
 def list_folder(root: Path) -> list[Entry]:
-    """Return all files of a results folder, sorted by path; hidden ones are left out.
+    """Return all files of a results folder that are not hidden, sorted by path.
 
     Raises:
-        ValueError: a link leads to a folder that holds it, so that the files have no end.
+        ValueError: a link leads to a folder that contains the link.
     """
     return sorted(_walk(str(root), ""))
 
 
 def fingerprint(entries: Iterable[Entry]) -> str:
-    """Return what changes whenever a file is new, gone or written again (16 hex digits)."""
+    """Return the hash of all paths, sizes and times (16 hex digits)."""
     digest = hashlib.sha256()
     for entry in entries:
         digest.update(f"{entry.path}\0{entry.size}\0{entry.mtime_ns}\n".encode())
@@ -72,7 +72,7 @@ def fingerprint(entries: Iterable[Entry]) -> str:
 
 
 def place_of(path: str) -> Place:
-    """Return what a relative path says; a stray file has no revision."""
+    """Return the parts of a relative path; a file in another place has no revision."""
     parts = path.split("/")
     if len(parts) == 3:
         return Place(parts[0], parts[1], "", parts[2])
@@ -82,18 +82,18 @@ def place_of(path: str) -> Place:
 
 
 def folder_name(model: str) -> str:
-    """Return the folder of a model, as mteb's `ModelMeta.model_name_as_path` has it."""
+    """Return the folder of a model, like mteb's `ModelMeta.model_name_as_path`."""
     return model.replace("/", "__").replace(" ", "_")
 
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose results a folder holds.
+    """The model whose results a folder holds.
 
     Attributes:
         model: the model's name; with the suffix of a variant, e.g. `x/y (embed_dim=512)`.
         revision: the revision that was run.
-        repaired: what was guessed, else "".
+        repaired: what is guessed, else "".
     """
 
     model: str
@@ -102,9 +102,9 @@ class Owner:
 
 
 def owner_of(root: Path, place: Place) -> Owner:
-    """Return name and revision from `model_meta.json`; from the folders where there is none.
+    """Return name and revision from `model_meta.json`, else from the names of the folders.
 
-    Folder names cannot be turned back into every name: spaces became `_`.
+    A folder's name does not determine the model's name, because spaces are replaced by `_`.
     """
     folder = root / place.model_folder / place.revision
     candidates: Sequence[Path] = [folder / META]
@@ -123,7 +123,7 @@ def owner_of(root: Path, place: Place) -> Owner:
 
 
 def _walk(folder: str, prefix: str, linked_from: tuple[str, ...] = ()) -> Iterator[Entry]:
-    """Entries below a folder; `linked_from` are the folders whose links led here."""
+    """Yield the entries below a folder; `linked_from` are the folders with links to it."""
     with os.scandir(folder) as found:
         for item in found:
             if item.name.startswith("."):
@@ -137,7 +137,7 @@ def _walk(folder: str, prefix: str, linked_from: tuple[str, ...] = ()) -> Iterat
             else:
                 try:
                     facts = item.stat()
-                except FileNotFoundError:  # a link to nowhere: refused when it is opened
+                except FileNotFoundError:  # a broken link, refused when it is opened
                     facts = item.stat(follow_symlinks=False)
                 yield Entry(prefix + item.name, facts.st_size, facts.st_mtime_ns)
 
@@ -146,6 +146,6 @@ def _require_no_loop(link: str, above: Sequence[str]) -> None:
     target = os.path.realpath(link)
     if any(os.path.commonpath([target, folder]) == target for folder in above):
         raise ValueError(
-            f"{link} is a link to {target}, a folder that holds it: files below it have no end; "
-            "remove the link"
+            f"{link} is a link to {target}, a folder that holds it, so its files repeat without "
+            "end: remove the link"
         )

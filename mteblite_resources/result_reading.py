@@ -1,8 +1,7 @@
-"""Reading result files fast: only main scores are decoded, in several processes for many files.
+"""Fast reading of result files: only main scores are decoded, in several processes for many files.
 
-pydantic's parser goes through the whole JSON but makes Python objects of declared fields alone,
-and takes the bare NaN that mteb writes for other metrics (orjson refuses it, the standard library
-is some seven times slower).
+pydantic's parser makes Python objects of declared fields only, and accepts the bare NaN that mteb
+writes for other metrics. orjson refuses NaN; the standard library is about seven times slower.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 WORTH_PROCESSES = 8000
-"""Files from which on starting processes pays."""
+"""Smallest number of files for which several processes are faster than one."""
 PROCESSES = 8
-"""Most processes; beyond, the parent's writing is what takes time."""
+"""Largest number of processes; with more, writing in the parent limits the speed."""
 
 
 @dataclass
@@ -41,8 +40,8 @@ class ReadFiles:
     Attributes:
         files: by number: the file without its cells.
         refused: by number: why a file is refused.
-        cells: one row per cell: `number` of the file, then the fields of `Cell`; a score that is
-            none is NaN.
+        cells: one row per cell: `number` of the file, then the fields of `Cell`; a missing score
+            is NaN.
     """
 
     files: dict[int, ResultFile] = field(default_factory=dict)
@@ -57,7 +56,7 @@ def read_files(
 
     Args:
         root: the results folder.
-        files: a number that comes back, and the path below root.
+        files: number in the result, and path below root.
         facts: mteb's registry.
     """
     n = min(os.cpu_count() or 1, PROCESSES) if len(files) >= WORTH_PROCESSES else 1
@@ -75,7 +74,7 @@ def read_files(
         for place, (child, share) in enumerate(zip(children, shares[1:], strict=True)):
             if child.wait() == 0:
                 yield _collect(Path(scratch, str(place)))
-            else:  # killed, out of memory: its files are read here
+            else:  # killed, or out of memory
                 yield read_share(str(root), share, facts)
 
 
@@ -115,7 +114,7 @@ def read_result_file(path: Path | str, facts: RegistryFacts) -> ResultFile:
     """Read one result file.
 
     Raises:
-        RefusedFile: no JSON, or no result file of mteb; says why.
+        RefusedFile: not JSON, or not a result file of mteb; has the reason.
         OSError: the file cannot be read.
     """
     with open(path, "rb", buffering=0) as file:  # noqa: PTH123 (a Path of each costs as much)
@@ -125,7 +124,7 @@ def read_result_file(path: Path | str, facts: RegistryFacts) -> ResultFile:
         found = read_result(main_scores, facts)
         if found.n_missing == 0:
             return found
-    # The old format, or a cell whose score stands under the name of its metric only.
+    # The old format, or a cell whose score has only the name of its metric.
     try:
         data = json.loads(text)
         found = read_result(data, facts)
@@ -137,7 +136,7 @@ def read_result_file(path: Path | str, facts: RegistryFacts) -> ResultFile:
 
 
 def _storable(found: ResultFile) -> ResultFile:
-    """JSON may hold half a surrogate pair, which no text column does."""
+    """Refuse half a surrogate pair, which JSON may hold and a text column may not."""
     try:
         texts = (found.task_name, found.mteb_version, found.dataset_revision)
         "".join((*texts, *(f"{c.split}{c.hf_subset}" for c in found.cells))).encode()
@@ -147,8 +146,8 @@ def _storable(found: ResultFile) -> ResultFile:
 
 
 # --- other processes -------------------------------------------------------------------------
-# Plain ones rather than multiprocessing's: forked ones may inherit locks of DuckDB's or Dagster's
-# threads, and spawned ones run the parent's main module again. They leave Arrow files.
+# They are not multiprocessing's: forked processes may inherit locks of DuckDB's or Dagster's
+# threads, and spawned processes run the parent's main module again.
 
 
 def _start(
@@ -165,7 +164,7 @@ def _start(
 
 
 def work(folder: str) -> None:
-    """Read the files of an order and leave what they hold beside it; runs in a child process."""
+    """Read the files of an order and write their content beside it; runs in a child process."""
     import pyarrow as pa
 
     order = json.loads(Path(folder, "order.json").read_text())
@@ -204,7 +203,7 @@ class _Cell(TypedDict, total=False):
 
 
 class _Document(TypedDict, total=False):
-    """What of a result file is decoded; everything else is skipped."""
+    """The fields of a result file that are decoded."""
 
     task_name: Any
     mteb_version: Any
@@ -213,7 +212,7 @@ class _Document(TypedDict, total=False):
 
 
 def _main_scores_of(text: bytes) -> Any:
-    """The main scores of a file of today's format; None for any other file."""
+    """Return the main scores of a file of the present format; None for any other file."""
     from pydantic import ValidationError
 
     try:

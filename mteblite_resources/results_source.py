@@ -1,12 +1,11 @@
-"""Where full scores come from: own mteb runs, a folder of mteb results, the official results."""
+"""The sources of full scores: own runs of mteb, a folder of mteb results, official results."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -21,7 +20,7 @@ SOURCES = ("run", "local", "official")
 NO_FACTS = RegistryFacts()
 
 Facts = Callable[[], RegistryFacts]
-"""mteb's registry, asked for only where a file needs it: of the old format, or without a score."""
+"""Returns mteb's registry; called only for files of the old format and cells without a score."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class FullScore:
         main_score: mean over the task's cells (split, hf_subset); a fraction.
         source: `run`, `local` or `official`.
         revision: the model's revision; several joined by "," where cells come from several.
-        mteb_version: likewise.
+        mteb_version: the same for versions of mteb.
     """
 
     main_score: float
@@ -42,19 +41,19 @@ class FullScore:
 
 
 class RefusedScore(ValueError):
-    """A score exists but cannot be used; the message says why."""
+    """A score exists but cannot be used; the message has the reason."""
 
 
 class QuarantinedScore(RefusedScore):
-    """The official results have a score that cannot be right; nothing that a user could mend."""
+    """The official score is in quarantine, which a user cannot change."""
 
 
 OfficialLookup = Callable[[str, TaskDescription], "FullScore | None"]
-"""Official score of (model, task); raises QuarantinedScore where it is refused."""
+"""Returns the official score of (model, task); raises QuarantinedScore where it is refused."""
 
 
 class ResultsSource:
-    """Full scores from several places, the first that has one wins."""
+    """Full scores of several sources; the first source with a score takes precedence."""
 
     def __init__(
         self,
@@ -65,14 +64,14 @@ class ResultsSource:
         official: OfficialLookup | None = None,
         facts: Facts = lambda: NO_FACTS,
     ) -> None:
-        """Set up the chain; nothing is read yet.
+        """Check the sources; nothing is read yet.
 
         Args:
-            order: some of `run`, `local`, `official`.
+            order: some of `run`, `local`, `official`, by precedence.
             run: result files of own full runs (exact revision only).
-            local: result files that somebody else's mteb wrote.
-            official: gives official scores, e.g. `official_lookup`.
-            facts: gives mteb's registry.
+            local: result files of other runs of mteb.
+            official: returns official scores, e.g. `official_lookup`.
+            facts: returns mteb's registry.
 
         Raises:
             ValueError: an unknown source, or one without its path.
@@ -87,7 +86,8 @@ class ResultsSource:
                 )
             if (self.official if name == "official" else self.paths[name]) is None:
                 raise ValueError(
-                    f"reference scores from {name!r} need a path: set it, or leave {name!r} out"
+                    f"reference scores from {name!r} need a path: set it, or remove {name!r} from "
+                    "the order"
                 )
         self.order = tuple(order)
 
@@ -103,17 +103,16 @@ class ResultsSource:
 
         Raises:
             QuarantinedScore: no source has a usable score and the official one is refused.
-            RefusedScore: likewise, and a file of one's own is unusable; says why.
+            RefusedScore: no source has a usable score and an own file is unusable.
         """
         refusals: list[RefusedScore] = []
         for name in self.order:
             try:
                 score = self._from(name, model, revision, description)
+                if score is not None:
+                    return score
             except RefusedScore as error:
                 refusals.append(error)
-                continue
-            if score is not None:
-                return score
         if refusals:
             official = all(isinstance(e, QuarantinedScore) for e in refusals)
             kind = QuarantinedScore if official else RefusedScore
@@ -136,12 +135,12 @@ class ResultsSource:
 def official_lookup(
     scores: pd.DataFrame, present_name: Callable[[str], str] = lambda name: name
 ) -> OfficialLookup:
-    """Return what looks models up in the official scores of tasks.
+    """Return a function that looks up a model's official score of a task.
 
     Args:
-        scores: `task`, `model`, `main_score`, `revision`, `mteb_version` and `refused` (why the
-            score must not be used, "" = it may).
-        present_name: the name that a model's official results have now.
+        scores: `task`, `model`, `main_score`, `revision`, `mteb_version` and `refused` (the reason
+            not to use the score, else "").
+        present_name: maps a model to the present name of its official results.
     """
     by_key = {(r["task"], r["model"]): r for r in scores.to_dict("records")}
 
@@ -174,14 +173,14 @@ def read_full_score(
         model: the model's own name.
         revision: revision folder.
         description: the task, with the splits and subsets that are needed.
-        source: what to call it.
-        facts: gives mteb's registry.
+        source: name of the source.
+        facts: returns mteb's registry.
 
     Returns:
         The mean over the needed cells; None where the file or a cell is absent.
 
     Raises:
-        RefusedScore: the file cannot be read as mteb's, or a score is missing or NaN.
+        RefusedScore: it is not a result file of mteb, or a score is missing or NaN.
     """
     path = result_path(results, model, revision, description.task)
     if not path.exists():
@@ -190,83 +189,46 @@ def read_full_score(
         result = _read(path, facts)
     except RefusedFile as error:
         raise RefusedScore(f"{path} is no result file of mteb: {error}") from error
-    # A subset that a file repeats counts once, as on the leaderboard.
-    cells = {
-        (cell.split, cell.hf_subset): {
-            "main_score": cell.main_score,
-            "refused": cell.refused,
-            "mteb_version": result.mteb_version or None,
-            "revision": revision,
-        }
-        for cell in result.cells
-        if cell.entry_ix == 0
-    }
-    return mean_of_cells(cells, description, source, str(path))
+    # The first entry of a repeated subset counts, as on the leaderboard.
+    cells = {(cell.split, cell.hf_subset): cell for cell in result.cells if cell.entry_ix == 0}
+    needed = [(s, h) for s in description.splits for h in description.hf_subsets]
+    if not needed or any(key not in cells for key in needed):
+        return None
+    scores = [
+        _usable_score(cells[key], f"{path}: main score of {description.task}") for key in needed
+    ]
+    return FullScore(math.fsum(scores) / len(scores), source, revision, result.mteb_version)
+
+
+def _usable_score(cell: ResultCell, label: str) -> float:
+    score, key = cell.main_score, (cell.split, cell.hf_subset)
+    if score is None or not math.isfinite(score):
+        raise RefusedScore(f"{label} {key}: {cell.refused or f'it is {score}: not a number'}")
+    if not -1 <= score <= 1:
+        raise RefusedScore(f"{label} {key} is {score}: not a fraction")
+    return float(score)
 
 
 def _read(path: Path, facts: Facts) -> ResultFile:
-    """Read a file; with mteb's registry only where its main metric or task name matters."""
-
-    def odd(cell: ResultCell) -> bool:
-        return cell.main_score is None
-
+    """Read a file; with mteb's registry only where the main metric or task name is needed."""
     try:
         result = read_result_file(path, NO_FACTS)
     except OSError as error:
         raise RefusedFile(str(error)) from error
-    if result.result_format == "old" or any(odd(cell) for cell in result.cells):
+    if result.result_format == "old" or any(cell.main_score is None for cell in result.cells):
         return read_result_file(path, facts())
     return result
 
 
 def result_path(results: Path, model: str, revision: str, task: str) -> Path:
-    """Return the place of a result file, as mteb's `ResultCache.get_task_result_path` has it."""
+    """Return the path of a result file, like mteb's `ResultCache.get_task_result_path`."""
     return results / folder_name(mteb_name(model)) / revision / f"{task}.json"
-
-
-def mean_of_cells(
-    cells: dict[tuple[str, str], dict[str, Any]],
-    description: TaskDescription,
-    source: str,
-    label: str,
-) -> FullScore | None:
-    """Return the mean main score over a task's cells; None where a cell is absent.
-
-    Args:
-        cells: by (split, hf_subset): main_score, revision, mteb_version.
-        description: the task, with the splits and subsets that are needed.
-        source: what to call the source.
-        label: model and place, for messages.
-
-    Raises:
-        RefusedScore: a needed cell has no number, or one that no fraction can be.
-    """
-    needed = [(s, h) for s in description.splits for h in description.hf_subsets]
-    if not needed or any(key not in cells for key in needed):
-        return None
-    scores = []
-    for key in needed:
-        score = cells[key].get("main_score")
-        if score is None or not math.isfinite(score):
-            why = cells[key].get("refused") or f"it is {score}: not a number"
-            raise RefusedScore(f"{label}: main score of {description.task} {key}: {why}")
-        if not -1 <= score <= 1:
-            raise RefusedScore(
-                f"{label}: main score of {description.task} {key} is {score}: not a fraction"
-            )
-        scores.append(float(score))
-    return FullScore(
-        main_score=math.fsum(scores) / len(scores),
-        source=source,
-        revision=_joined(cells[key].get("revision") for key in needed),
-        mteb_version=_joined(cells[key].get("mteb_version") for key in needed),
-    )
 
 
 def _local_score(
     folder: Path, model: str, revision: str, description: TaskDescription, facts: Facts
 ) -> FullScore | None:
-    """The revision that is asked for; else the only one that has the task, never a guess."""
+    """Return the score of the given revision, else of the only revision that has the task."""
     revisions = sorted(p.parent.name for p in (folder / folder_name(mteb_name(model))).glob(
         f"*/{description.task}.json"))  # fmt: skip
     chosen = [r for r in revisions if r == revision] or revisions
@@ -279,10 +241,6 @@ def _local_score(
         raise RefusedScore(
             f"{folder}: {model} has {description.task} in {len(scores)} revisions "
             f"({', '.join(s.revision for s in scores)}) and none is {revision}: "
-            "give `revision:` for the model, or remove the others"
+            "set `revision:` of the model, or remove the other results"
         )
     return scores[0] if scores else None
-
-
-def _joined(values: Iterable[Any]) -> str:
-    return ",".join(sorted({str(v) for v in values if v is not None}))

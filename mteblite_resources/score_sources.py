@@ -1,4 +1,4 @@
-"""The sources of full scores of one home, as its settings and folders have them."""
+"""The sources of full scores of one home."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ScoreSources:
     """Own runs, own result files and the official results of a home.
 
     Attributes:
-        home: where own runs and result files lie.
+        home: holds own runs and own result files.
         location: folder or Parquet table of the official results; None = none is set.
     """
 
@@ -36,15 +36,15 @@ class ScoreSources:
         return OfficialResults(self.location, self.home.cache)
 
     def usable(self, order: Sequence[str], *, of_mteb: bool = True) -> list[str]:
-        """Return the sources of an order that are set.
+        """Return the configured sources of an order.
 
         Args:
-            order: sources as the suite file has them.
-            of_mteb: whether the task is one of mteb's. Of a user's own data and of sample tasks
-                nobody else has scores: a run of one's own comes last where the order has none.
+            order: sources of the suite file.
+            of_mteb: whether the task is one of mteb's. Own tasks and sample tasks have no
+                published scores, so `run` is added as the last source.
 
         Raises:
-            ValueError: none is.
+            ValueError: no source is configured.
         """
         asked = order if of_mteb or "run" in order else [*order, "run"]
         names = [o for o in asked if o != "official" or self.location is not None]
@@ -62,29 +62,28 @@ class ScoreSources:
         public: pd.DataFrame,
         variant: str = "",
     ) -> ResultsSource:
-        """Return sources in their order.
+        """Return the source of full scores of a task.
 
         Args:
-            names: usable sources; the first that has a score wins.
+            names: usable sources by precedence.
             description: the task.
             public: official scores of public models on the task, one row per model.
             variant: variant of the model (`+norm`, `@dim=...`, a prompt strategy), "" for the
-                checkpoint itself. A variant is a model of its own, of which nobody published
-                scores.
+                checkpoint itself. Variants have no official scores.
         """
         lookup = None
         if "official" in names:
             rows = public[:0] if variant else public.assign(task=description.task)
-            lookup = official_lookup(rows, self.official.model_name)
+            lookup = official_lookup(rows, self.official.facts.model_name)
         return ResultsSource(
             names, run=self.home.results, local=self.home.local_results, official=lookup,
             facts=lambda: registry_facts(self.home.cache),
         )  # fmt: skip
 
     def evidence(self, model: str, task: str, order: Sequence[str]) -> list[str]:
-        """Return what own result files hold for a score, cheaply: a new file changes it.
+        """Return revisions and times of own result files, which change with a new file.
 
-        What the official results hold is an input of its own (`public_scores`).
+        Official results are a separate input (`public_scores`).
         """
         if "local" not in order:
             return []
@@ -96,5 +95,5 @@ class ScoreSources:
         ]
 
     def public_name(self, model: str) -> str:
-        """Return the name under which scores of a model's checkpoint are published now."""
-        return self.official.model_name(checkpoint_name(model))
+        """Return the present name of a checkpoint in the official results."""
+        return self.official.facts.model_name(checkpoint_name(model))

@@ -1,4 +1,4 @@
-"""The tasks of suites: resolved against mteb and frozen, described, and loaded with their data."""
+"""The tasks of suites: resolved against mteb, frozen, described, and loaded with their data."""
 
 from __future__ import annotations
 
@@ -20,15 +20,9 @@ TASKS_KEPT = 12
 
 
 class SuiteTasks:
-    """What the tasks of one home's suites are, and their data."""
+    """Descriptions and data of the tasks of one home's suites; data are loaded on first use."""
 
     def __init__(self, home: Home, source: MtebTasks) -> None:
-        """Set up; nothing is loaded yet.
-
-        Args:
-            home: where what tasks resolved to is frozen.
-            source: mteb's tasks, the sample tasks and users' own data.
-        """
         self.source = source
         self._home = home
         self._loaded: LRUCache[TaskDescription, Any] = LRUCache(TASKS_KEPT)
@@ -39,14 +33,10 @@ class SuiteTasks:
         return self.source.mteb_version()
 
     def resolve(self, suite: Suite, *, refresh: bool = False) -> Suite:
-        """Return the suite with every task resolved; asks mteb once and freezes the answer.
-
-        Args:
-            suite: the suite.
-            refresh: ask the installed mteb about every task again and take its answer.
+        """Return the suite with all tasks resolved against mteb and frozen; `refresh` resolves all.
 
         Raises:
-            ValueError: a task, subset, split or benchmark that there is not; names file and key.
+            ValueError: a task, subset, split or benchmark does not exist; names file and key.
         """
         if suite.resolved and not refresh:
             return suite
@@ -56,9 +46,9 @@ class SuiteTasks:
         return load_catalog(self._home).suite(suite.name)
 
     def mteb_differences(self, suite: Suite) -> list[TaskDifference]:
-        """Return how the installed mteb's tasks differ from those that were frozen.
+        """Return the differences of the installed mteb's tasks from the frozen ones.
 
-        Asks mteb only where another version of it was asked when they were frozen.
+        Tasks that are frozen with the installed version are not resolved again.
         """
         known = recall_resolution(self._home, suite.file)
         if all(t.mteb_version == self.mteb_version for t in known.tasks.values()):
@@ -68,7 +58,7 @@ class SuiteTasks:
         return [d for d in differences(known, now) if only is None or d.task in only]
 
     def describe(self, entry: TaskEntry) -> TaskDescription:
-        """Return what a suite task resolved to.
+        """Return the resolved description of a suite task.
 
         Raises:
             ValueError: it cannot be resolved.
@@ -82,10 +72,10 @@ class SuiteTasks:
         return description
 
     def loaded_task(self, description: TaskDescription) -> Any:
-        """Return mteb's task object with its data, kept for the next model.
+        """Return mteb's task object with its data, cached for the next model.
 
-        Its random generators are as after loading: a run of mteb moves them on, and the next
-        model would meet other samples (clustering draws its documents and bootstraps from them).
+        Its random generators are in the state after loading. A run of mteb changes that state, and
+        clustering would draw other documents and bootstraps for the next model.
         """
         if description not in self._loaded:
             task = self.source.loaded_task(description)

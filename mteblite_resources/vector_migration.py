@@ -1,4 +1,4 @@
-"""Vector stores of earlier versions: one index in DuckDB becomes a key file beside each shard."""
+"""Migration of vector stores with an index in DuckDB to stores with a key file for each shard."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ORDER BY model_fp, prompt_fp, shard, row
 def migrate_vectors(root: Path) -> None:
     """Write the key files of a store that has an index in DuckDB, then remove the index.
 
-    Killed in between, it starts again at the next use: key files are named by their content, so
-    those that are there already are written again as they are. A shard that is gone is left out.
+    After an interruption it runs again at the next use. Names of key files are hashes of their
+    content, so existing ones are written again unchanged. Missing shards are left out.
     """
     index = root / "index.duckdb"
     if not index.is_file():
         return
     with FileLock(root / "index.lock"):
-        if not index.is_file():  # another process was faster
+        if not index.is_file():  # another process has migrated the store
             return
         with duckdb.connect(str(index)) as connection:
             rows = connection.execute(_ROWS).df()
@@ -40,7 +40,7 @@ def migrate_vectors(root: Path) -> None:
 
 
 def _keys_by_row(hashes: list[str], rows: np.ndarray) -> np.ndarray:
-    """Keys in the order of the rows; of a row that another shard also holds, a key of no text."""
+    """Return the keys in the order of the rows; a row without an index entry gets a zero key."""
     keys = np.zeros(int(rows.max()) + 1, dtype=KEY)
     keys[rows] = np.frombuffer(b"".join(bytes.fromhex(h) for h in hashes), dtype=KEY)
     return keys

@@ -1,4 +1,4 @@
-"""The warehouse: one DuckDB file for the writer under a lock, one snapshot for everybody else."""
+"""The warehouse: a DuckDB file for the writer under a lock, and a snapshot for readers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,18 +24,18 @@ CONFIG: dict[str, Any] = {
     "autoload_known_extensions": "false",
 }
 SNAPSHOT_STORAGE = "v1.5.0"
-"""Storage version that DuckDB's released command line reads; files of 2.x alone it cannot."""
+"""Storage version that DuckDB's command line of version 1.5 and later can read."""
 
 
 class WarehouseBusyError(RuntimeError):
-    """Another process held the writer's lock for too long."""
+    """Another process held the writer's lock longer than LOCK_SECONDS."""
 
 
 class Warehouse:
     """Short transactions on the writer's file; readers get a snapshot of whole partitions.
 
-    A reader of the writer's file would block the writer (DuckDB locks the file between
-    processes), so nothing but this class opens it, always under the file lock.
+    DuckDB locks a file between processes, so a reader of the writer's file would block the writer.
+    Only this class opens that file, under the file lock.
     """
 
     def __init__(self, writer: Path, snapshot: Path) -> None:
@@ -46,22 +46,20 @@ class Warehouse:
     @contextmanager
     def session(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open the writer's file for one short transaction; roll back on any error."""
-        with self.locked():
-            connection = _connect(self.writer)
+        with self.locked(), _connect(self.writer) as connection:
             try:
                 connection.execute("BEGIN")
                 _ensure_schema(connection)
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
-                _rollback(connection)
+                with suppress(duckdb.Error):
+                    connection.execute("ROLLBACK")
                 raise
-            finally:
-                connection.close()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the writer's lock; dbt runs inside it with a connection of its own."""
+        """Hold the writer's lock without a connection, for dbt's own connection."""
         self.writer.parent.mkdir(parents=True, exist_ok=True)
         try:
             with self._lock.acquire(timeout=LOCK_SECONDS):
@@ -73,31 +71,27 @@ class Warehouse:
             ) from error
 
     def publish(self) -> None:
-        """Replace the snapshot atomically by a copy of what is committed now."""
-        with self.locked():
-            connection = _connect(self.writer)
-            try:
-                _ensure_schema(connection)
-                # Under the lock nobody else is publishing: these are of runs that were killed.
-                for left in self.snapshot.parent.glob(f".{self.snapshot.name}.*"):
-                    left.unlink(missing_ok=True)
-                scratch = self.snapshot.with_name(f".{self.snapshot.name}.{os.getpid()}")
-                quoted = str(scratch).replace("'", "''")
-                connection.execute(
-                    f"ATTACH '{quoted}' AS published (STORAGE_VERSION '{SNAPSHOT_STORAGE}')"
-                )
-                name = connection.execute("SELECT current_database()").fetchall()[0][0]
-                connection.execute(f'COPY FROM DATABASE "{name}" TO published')
-                connection.execute("DETACH published")
-                scratch.replace(self.snapshot)
-            finally:
-                connection.close()
+        """Replace the snapshot atomically by a copy of the committed rows."""
+        with self.locked(), _connect(self.writer) as connection:
+            _ensure_schema(connection)
+            # Only one process has the lock, so these files are of killed runs.
+            for left in self.snapshot.parent.glob(f".{self.snapshot.name}.*"):
+                left.unlink(missing_ok=True)
+            scratch = self.snapshot.with_name(f".{self.snapshot.name}.{os.getpid()}")
+            quoted = str(scratch).replace("'", "''")
+            connection.execute(
+                f"ATTACH '{quoted}' AS published (STORAGE_VERSION '{SNAPSHOT_STORAGE}')"
+            )
+            name = connection.execute("SELECT current_database()").fetchall()[0][0]
+            connection.execute(f'COPY FROM DATABASE "{name}" TO published')
+            connection.execute("DETACH published")
+            scratch.replace(self.snapshot)
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> pd.DataFrame:
-        """Run one read-only statement on the snapshot; one that is missing is published first.
+        """Run one read-only statement on the snapshot; publish it first where it is missing.
 
         Raises:
-            FileNotFoundError: nothing has been published yet.
+            FileNotFoundError: there is no warehouse yet.
             duckdb.Error: the statement is wrong, or would write.
         """
         if not self.snapshot.exists() and self.writer.exists():
@@ -107,16 +101,13 @@ class Warehouse:
                 f"no warehouse at {self.snapshot}: run `mteblite quickstart` or "
                 "`mteblite materialize --suite NAME` first"
             )
-        # No files but this one: a query can neither write one nor load an extension.
+        # A query can neither read or write other files nor load an extension.
         config = {**CONFIG, "enable_external_access": "false"}
-        connection = duckdb.connect(str(self.snapshot), read_only=True, config=config)
-        try:
+        with duckdb.connect(str(self.snapshot), read_only=True, config=config) as connection:
             result = connection.execute(sql, list(parameters))
             if result is None or result.description is None:
                 raise ValueError("the query holds no statement")
             return result.df()
-        finally:
-            connection.close()
 
 
 def read_partitions(
@@ -128,12 +119,8 @@ def read_partitions(
     """
     connection.register("_wanted", keys)
     columns = ", ".join(f'"{c}"' for c in keys.columns)
-    try:
-        return connection.execute(
-            f"SELECT t.* FROM {table} t SEMI JOIN _wanted USING ({columns})"
-        ).df()
-    finally:
-        connection.unregister("_wanted")
+    sql = f"SELECT t.* FROM {table} t SEMI JOIN _wanted USING ({columns})"
+    return connection.execute(sql).df()
 
 
 def replace_partition(
@@ -144,27 +131,21 @@ def replace_partition(
     connection.execute(f"DELETE FROM {table} WHERE {where}", list(key.values()))
     if rows.empty:
         return
-    frame = rows.assign(**dict(key))
-    connection.register("_rows", frame)
-    try:
-        connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM _rows")
-    finally:
-        connection.unregister("_rows")
+    connection.register("_rows", rows.assign(**dict(key)))
+    connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM _rows")
 
 
 def read_ledger(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the ledger as (asset, partition_key) -> entry."""
-    frame = connection.execute(
+    rows = connection.execute(
         "SELECT asset, partition_key, status, data_version, code_version, settings_hash, inputs, "
         "reason, n_rows, seconds FROM ledger.partitions"
-    ).fetchall()
-    names = ("status", "data_version", "code_version", "settings_hash", "inputs", "reason",
-             "n_rows", "seconds")  # fmt: skip
+    )
+    names = [column[0] for column in rows.description[2:]]
     entries = {}
-    for asset, key, *values in frame:
+    for asset, key, *values in rows.fetchall():
         entry = dict(zip(names, values, strict=True))
-        entry["inputs"] = json.loads(entry["inputs"] or "{}")
-        entries[asset, key] = entry
+        entries[asset, key] = entry | {"inputs": json.loads(entry["inputs"] or "{}")}
     return entries
 
 
@@ -199,14 +180,14 @@ def delete_ledger(connection: duckdb.DuckDBPyConnection, asset: str, key: str) -
     reraise=True,
 )
 def _connect(path: Path) -> duckdb.DuckDBPyConnection:
-    """Open the writer's file; a client that holds it past our lock is waited for."""
+    """Open the writer's file; wait while a client without our lock has it open."""
     return duckdb.connect(str(path), config=CONFIG)
 
 
 def _ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create what is missing, also in a warehouse that an earlier version made.
+    """Create missing tables and columns, also in a warehouse of an earlier version.
 
-    The schema file is safe to run on any earlier state; it is run when it changed since.
+    The schema file can run on any earlier state. It runs only when its content has changed.
     """
     text = SCHEMA.read_text()
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -225,9 +206,9 @@ def _ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _fill_type_facts(connection: duckdb.DuckDBPyConnection) -> None:
-    """Give the tasks that an earlier version stored the facts of their type.
+    """Fill the facts of the type of tasks that an earlier version stored.
 
-    They follow from columns that are there, so nothing needs to run again for them.
+    They follow from stored columns, so no asset needs to run again.
     """
     from mteblite.task_types.registry import TYPE_FACTS, type_facts
 
@@ -241,10 +222,3 @@ def _fill_type_facts(connection: duckdb.DuckDBPyConnection) -> None:
             "mean_is_score = ? WHERE task_type = ? AND main_metric = ?",
             [*(facts[name] for name in TYPE_FACTS), task_type, metric],
         )
-
-
-def _rollback(connection: duckdb.DuckDBPyConnection) -> None:
-    try:
-        connection.execute("ROLLBACK")
-    except duckdb.Error:
-        return

@@ -1,4 +1,4 @@
-"""One home and the tools to work on it: its warehouse, its catalog, and the ports of its assets."""
+"""One home with its warehouse, its catalog and the ports of its assets."""
 
 from __future__ import annotations
 
@@ -22,18 +22,10 @@ from mteblite_resources.warehouse import Warehouse
 
 @dataclass(frozen=True)
 class Ports:
-    """The outside world as compute functions see it; none of it reaches the warehouse's rows.
+    """Access of compute functions to everything except the rows of the warehouse.
 
-    Everything heavy (mteb, torch) is imported by the first call that needs it, so that planning
-    and the UI stay light.
-
-    Attributes:
-        tasks: what tasks resolve to, and their data.
-        models: identities and encoders.
-        artifacts: pools and arrays in files.
-        full_scores: full scores from sources and runs.
-        releases: folders of releases.
-        reports: the dbt project.
+    mteb and torch are imported by the first call that needs them, so that planning and the UI
+    start fast.
     """
 
     tasks: SuiteTasks
@@ -45,7 +37,7 @@ class Ports:
 
 
 class Workbench:
-    """One home: what the driver and the command line work on."""
+    """One home, as the driver and the command line use it."""
 
     def __init__(
         self,
@@ -54,13 +46,9 @@ class Workbench:
         encoding: EncodingSettings | None = None,
         official: Path | None = None,
     ) -> None:
-        """Set up; nothing is loaded yet.
+        """Make the warehouse and the ports; nothing is loaded yet.
 
-        Args:
-            home: where all state lies.
-            tasks: the source of tasks.
-            encoding: batch size, device, precision.
-            official: Parquet table or folder of official results, for the source `official`.
+        `official` is the Parquet table or folder of the source `official`.
         """
         self.home = home
         self.warehouse = Warehouse(home.writer, home.snapshot)
@@ -79,5 +67,5 @@ class Workbench:
         )
 
     def catalog(self) -> Catalog:
-        """Read suites and registered models as they are now."""
+        """Read the present suites and registered models."""
         return load_catalog(self.home)

@@ -21,14 +21,14 @@ from mteblite_assets.selections.assets import count_and_costs, pays_by_token
 def _settings(context: SettingsContext) -> Any:
     file = context.suite.file
     description = context.entry.description
-    if description is None:  # not resolved yet: nothing can run either
+    if description is None:  # an unresolved task cannot run
         return str(Variant.chosen(file))
     kind = task_kind(description.task_type)
     return Variant.chosen(file).estimator_for(kind), file.calibration
 
 
 def selects_for_tokens(context: SettingsContext) -> bool:
-    """Say whether inner fits select, and for tokens: then a selection's size is not its K."""
+    """Return whether inner fits select items for tokens, so that a selection's size is not K."""
     return pays_by_token(context) and context.suite.file.calibration in {*CROSS_FITTED, *JOINT}
 
 
@@ -51,7 +51,7 @@ def selects_for_tokens(context: SettingsContext) -> bool:
 def calibrations(work: Work) -> Produced:
     """One row per (suite, task): estimator, slope, intercept and residual of the calibration.
 
-    In sample, cross-fitted, or what a calibration over all tasks starts from, as the suite asks.
+    The suite chooses the calibration: in sample, cross-fitted, or the start of a joint one.
     """
     file = work.suite.file
     fit = fit_from_tables(

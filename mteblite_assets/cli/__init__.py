@@ -1,1 +1,1 @@
-"""The `mteblite` command: thin wrappers over the definitions that the UI shows."""
+"""The `mteblite` command: thin wrappers over the definitions of the UI."""

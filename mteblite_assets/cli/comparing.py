@@ -1,4 +1,4 @@
-"""`mteblite score A --against B`: the difference of two models on the items that they share."""
+"""`mteblite score A --against B`: the difference of two models on shared items."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mteblite.suites.task_types import TaskTypes
 from mteblite.validation.conformal import LEVEL
 from mteblite_assets.cli.session import Session
 
-RELEASED = "SELECT task, fitted FROM lite_scores.lite_suites WHERE suite = ? ORDER BY task"
+FITTED = "SELECT task, fitted FROM lite_scores.lite_suites WHERE suite = ? ORDER BY task"
 OBSERVED = """
 SELECT task, item_id, rank, observed FROM lite_scores.selected_observations
 WHERE suite = ? AND model = ? ORDER BY task, rank
@@ -23,9 +23,9 @@ LEVELS = "SELECT any_value(level) AS level FROM lite_scores.lite_suite_intervals
 
 
 def compare(session: Session, first: str, second: str, suite: str) -> Comparison:
-    """Return the differences of two models that have been scored."""
+    """Return the differences of two scored models."""
     query = session.bench.warehouse.query
-    fitted = [FittedTask.from_json(str(text)) for text in query(RELEASED, [suite])["fitted"]]
+    fitted = [FittedTask.from_json(str(text)) for text in query(FITTED, [suite])["fitted"]]
     one, two = (_observed(query(OBSERVED, [suite, m]), fitted) for m in (first, second))
     level = query(LEVELS, [suite])["level"].iloc[0]
     parts = {entry.task: entry.part_of for entry in session.suite(suite).tasks}
@@ -41,7 +41,7 @@ def compare(session: Session, first: str, second: str, suite: str) -> Comparison
 
 
 def _observed(rows: pd.DataFrame, fitted: list[FittedTask]) -> dict[str, np.ndarray]:
-    """By task what a model did on the released selection; tasks it was not scored on are left out.
+    """Return by task the observations of a model on the selection, without tasks that have none.
 
     Raises:
         ValueError: the model was scored on another selection.
@@ -53,8 +53,8 @@ def _observed(rows: pd.DataFrame, fitted: list[FittedTask]) -> dict[str, np.ndar
             continue
         if own["item_id"].tolist() != task.selection["item_id"].tolist():
             raise ValueError(
-                f"{task.task}: a model was scored on other items than the suite selects now: run "
-                "`mteblite materialize` for the suite and compare again"
+                f"{task.task}: a model was scored on other items than the present selection: run "
+                "`mteblite materialize` for the suite, then compare again"
             )
         found[task.task] = observed_from_rows(own, task.kind)
     return found

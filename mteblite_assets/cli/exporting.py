@@ -1,4 +1,4 @@
-"""Export a suite's lite selection: the `releases` asset makes it, this copies it out."""
+"""Export a suite's lite selection: run the `releases` asset, then copy its folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from mteblite_assets.cli.session import Session, UsageError
+from mteblite_assets.cli.session import NO_LITE_SUITE, Session, UsageError
 from mteblite_assets.graph.keys import Scope
 
 ASSET, RELEASES = "releases", "lite_scores.releases"
@@ -24,13 +24,9 @@ def export(suite: str, out: str, json_: bool) -> None:
 
 
 def export_suite(session: Session, suite: str, out: Path, *, as_json: bool) -> None:
-    """Export the lite suite as it is stored now, and say what was written where.
+    """Export the lite suite as it is stored, and print version and folder of the release.
 
-    Args:
-        session: the home.
-        suite: the suite's name.
-        out: an absent or empty folder, or one that holds this release already.
-        as_json: print JSON.
+    The folder `out` is absent or empty, or holds this release already.
 
     Raises:
         UsageError: the suite has no lite selection yet.
@@ -43,7 +39,7 @@ def export_suite(session: Session, suite: str, out: Path, *, as_json: bool) -> N
     session.resolve(suite)
     _warn_if_stale(session, suite)
     logging.getLogger("mteblite.progress").info("== exporting suite %s", suite)
-    # Forced: it costs little, and restores a release whose folder was deleted.
+    # Forced, because it is fast and restores a deleted folder.
     session.execute_partition(ASSET, suite, force=True)
     source = session.bench.ports.releases.folder(suite, _made_version(session, suite))
     manifest = read_manifest(source)
@@ -64,17 +60,14 @@ def export_suite(session: Session, suite: str, out: Path, *, as_json: bool) -> N
 
 def _require_lite_suite(session: Session, suite: str) -> None:
     session.suite(suite)
-    entry = _ledger_entry(session, "lite_suite", suite)
-    if entry is None or entry[0] != "ok":
-        reason = f" ({entry[1]})" if entry and entry[1] else ""
-        raise UsageError(
-            f"suite {suite!r} has no lite selection yet{reason}: run "
-            f"`mteblite materialize --suite {suite}`"
-        )
+    entry = session.ledger().get(("lite_suite", suite))
+    if entry is None or entry["status"] != "ok":
+        reason = f" ({entry['reason']})" if entry and entry["reason"] else ""
+        raise UsageError(NO_LITE_SUITE.format(suite=suite, reason=reason))
 
 
 def _warn_if_stale(session: Session, suite: str) -> None:
-    """A release is for good: whoever makes one of a suite that has moved on should know."""
+    """Warn before a stale lite suite is exported, because a release is never changed."""
     from mteblite_assets.cli.materializing import dry_run
 
     plan = dry_run(session, Scope(suite)).plans["lite_suite"]
@@ -82,40 +75,24 @@ def _warn_if_stale(session: Session, suite: str) -> None:
         reasons = ", ".join(plan.reasons.values())
         click.echo(
             f"warning: the lite suite is not up to date ({reasons}); it is exported as it is "
-            f"stored. `mteblite materialize --suite {suite}` brings it up to date",
+            f"stored; `mteblite materialize --suite {suite}` brings it up to date",
             err=True,
         )
 
 
 def _made_version(session: Session, suite: str) -> str:
-    """Return the version that the run has just made."""
+    """Return the version of the release that the last run made."""
     import pandas as pd
 
     from mteblite_assets.cli.materializing import RunError
+    from mteblite_assets.graph.content import text_version
     from mteblite_resources.warehouse import read_partitions
 
-    entry = _ledger_entry(session, ASSET, suite)
-    if entry is None or entry[0] != "ok":
-        reason = entry[1] if entry and entry[1] else "the run ended early"
+    entry = session.ledger().get((ASSET, suite))
+    if entry is None or entry["status"] != "ok":
+        reason = entry["reason"] if entry and entry["reason"] else "the run ended early"
         raise RunError(f"suite {suite!r} could not be exported: {reason}")
     with session.bench.warehouse.session() as connection:
         recorded = read_partitions(connection, RELEASES, pd.DataFrame([{"suite": suite}]))
-    made = recorded[recorded["content_hash"].map(_data_version) == entry[2]]
+    made = recorded[recorded["content_hash"].map(text_version) == entry["data_version"]]
     return str(made["version"].iloc[-1])
-
-
-def _data_version(content_hash: str) -> str:
-    from mteblite_assets.graph.content import text_version
-
-    return text_version(content_hash)
-
-
-def _ledger_entry(session: Session, asset: str, key: str) -> tuple[str, str, str] | None:
-    """Return (status, reason, data version) of a partition, or None."""
-    from mteblite_resources.warehouse import read_ledger
-
-    with session.bench.warehouse.session() as connection:
-        entry = read_ledger(connection).get((asset, key))
-    if entry is None:
-        return None
-    return str(entry["status"]), str(entry["reason"] or ""), str(entry["data_version"])

@@ -1,11 +1,11 @@
-"""`mteblite`: every command is a thin wrapper over the definitions that the UI shows."""
+"""`mteblite`: every command is a thin wrapper over the definitions of the UI."""
 
 from __future__ import annotations
 
 import logging
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -59,12 +59,12 @@ def quickstart(json_: bool) -> None:
 @cli.command()
 @as_json
 def suites(json_: bool) -> None:
-    """List the suites that are defined."""
+    """List the suites."""
     catalog = Session().catalog
     rows = [
         {
             "name": s.name,
-            # The parts of an aggregate are one task of the benchmark.
+            # The parts of an aggregate count as one task, as in the benchmark.
             "tasks": len({e.part_of or e.task for e in s.tasks}) or None,
             "benchmark": s.file.benchmark,
             "types": len({e.description.task_type for e in s.tasks if e.description}) or None,
@@ -79,12 +79,12 @@ def suites(json_: bool) -> None:
     ]
     printing.emit(rows, json_)
     for problem in catalog.problems.values():
-        click.echo(f"warning: {problem}", err=True)
+        _note(f"warning: {problem}")
 
 
 @cli.command()
 @suite_option
-@click.option("--refresh", is_flag=True, help="Ask the installed mteb again and freeze its answer.")
+@click.option("--refresh", is_flag=True, help="Resolve the tasks with the installed mteb again.")
 @as_json
 def tasks(suite: str, refresh: bool, json_: bool) -> None:
     """List a suite's tasks with type, metric, split and subsets."""
@@ -122,8 +122,7 @@ def materialize(
     """Bring partitions up to date: only what is missing or stale runs."""
     from mteblite_assets.cli.materializing import materialize as run
 
-    scope = Scope(suite, tasks, models, stages)
-    report = run(Session(), scope, force=force)
+    report = run(Session(), Scope(suite, tasks, models, stages), force=force)
     printing.print_report(report, json_, verb="ran")
     _exit(0 if report.good else 1)
 
@@ -135,7 +134,7 @@ def plan(
     suite: str, tasks: tuple[str, ...], models: tuple[str, ...], stages: tuple[str, ...],
     force: bool, json_: bool,
 ) -> None:  # fmt: skip
-    """Show what `materialize` would run at most, and why: equal results stop what follows."""
+    """Show what `materialize` would run at most, and why; equal results stop later stages."""
     from mteblite_assets.cli.materializing import dry_run
     from mteblite_assets.cli.planning import notes_of, print_notes, print_workload, workload_of
 
@@ -193,7 +192,7 @@ def score(
 @suite_option
 @as_json
 def report(suite: str, json_: bool) -> None:
-    """Build the dbt reports and say where they are."""
+    """Build the dbt reports and print where they are."""
     from mteblite_assets.cli.materializing import materialize as run
 
     session = Session()
@@ -207,9 +206,9 @@ def report(suite: str, json_: bool) -> None:
         click.echo(f"dbt artifacts in {session.home.dbt}")
         for reasons in done.failed.values():
             for reason in reasons.values():
-                click.echo(f"failed: {reason}", err=True)
+                _note(f"failed: {reason}")
         for check in done.failed_checks:
-            click.echo(f"failed check: {check}", err=True)
+            _note(f"failed check: {check}")
     _exit(0 if done.good else 1)
 
 
@@ -237,31 +236,29 @@ def main() -> None:
         error.show()
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
-        click.echo(STOPPED, err=True)
-        sys.exit(130)
+        _end(STOPPED, 130)
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in PLATFORM:
             raise
-        click.echo(f"error: {NEEDS_PLATFORM}", err=True)
-        sys.exit(2)
+        _end(f"error: {NEEDS_PLATFORM}", 2)
     except ValueError as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(2)
+        _end(f"error: {error}", 2)
     except PermissionError as error:
-        click.echo(f"error: {error}: MTEBLITE_HOME must be a folder you may write to", err=True)
-        sys.exit(2)
+        _end(f"error: {error}: MTEBLITE_HOME must be a folder you may write to", 2)
     except OSError as error:
-        click.echo(f"error: {error}; what was finished is stored", err=True)
-        sys.exit(1)
+        _end(f"error: {error}; what was finished is stored", 1)
     except BaseException as error:
-        # By name: importing these classes costs what a reading command has no need of.
+        # Compared by name, because importing these classes is slow.
         if type(error).__name__ == "WarehouseBusyError":
-            click.echo(f"error: {error}; what was finished is stored", err=True)
-            sys.exit(1)
+            _end(f"error: {error}; what was finished is stored", 1)
         if type(error).__name__ != "DagsterExecutionInterruptedError":
             raise
-        click.echo(STOPPED, err=True)
-        sys.exit(130)
+        _end(STOPPED, 130)
+
+
+def _end(message: str, code: int) -> NoReturn:
+    _note(message)
+    sys.exit(code)
 
 
 def _exit(code: int) -> None:

@@ -1,4 +1,4 @@
-"""Bring partitions up to date: plan each asset in flow order, run what is stale, report."""
+"""Bring partitions up to date: plan each asset in flow order, run stale partitions, report."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from typing import Any
 from mteblite_assets.cli.session import Session
 from mteblite_assets.graph.declaration import Declaration
 from mteblite_assets.graph.keys import Scope
-from mteblite_assets.graph.plan import AssetPlan, plan_asset, scoped_keys, wanted_assets
+from mteblite_assets.graph.plan import AssetPlan, Ledger, plan_asset, scoped_keys, wanted_assets
 from mteblite_assets.graph.upkeep import OP, failures_in, scope_config
 from mteblite_assets.graph.work import SettingsContext
-from mteblite_resources.warehouse import read_ledger
 
 PASSES = 3
 
 
 class RunError(OSError):
-    """A run that ended early, for a reason that is no partition's."""
+    """A run ended early, for a reason outside its partitions."""
 
 
 @dataclass
 class Report:
-    """What ran, what was fresh, what failed: per stage and per asset."""
+    """Partitions that ran, were fresh or failed, by asset and by stage."""
 
     suite: str
     plans: dict[str, AssetPlan] = field(default_factory=dict)
@@ -32,7 +31,7 @@ class Report:
     failed_checks: list[str] = field(default_factory=list)
 
     def add(self, asset: str, stage: str, plan: AssetPlan) -> None:
-        """Add one asset's plan to what is known of it."""
+        """Add a plan of one asset to its earlier plans."""
         known = self.plans.setdefault(asset, AssetPlan())
         self.stage_of[asset] = stage
         known.run += [k for k in plan.run if k not in known.run]
@@ -41,7 +40,7 @@ class Report:
         known.reasons |= plan.reasons
 
     def add_run(self, made: dict[str, Any]) -> None:
-        """Add what one run of the `materialize` job did."""
+        """Add the output of one run of the `materialize` job."""
         for name, entry in made["assets"].items():
             fields = {k: entry[k] for k in ("run", "fresh", "blocked", "reasons")}
             self.add(name, entry["stage"], AssetPlan(**fields))
@@ -49,7 +48,7 @@ class Report:
         self.failed_checks += [c for c in made["failed_checks"] if c not in self.failed_checks]
 
     def merge(self, other: Report) -> None:
-        """Add what a later command on the same suite did."""
+        """Add the report of a later command on the same suite."""
         for name, plan in other.plans.items():
             self.add(name, other.stage_of[name], plan)
             self.failed.setdefault(name, {}).update(other.failed.get(name, {}))
@@ -57,12 +56,12 @@ class Report:
 
     @property
     def good(self) -> bool:
-        """Whether nothing failed, nothing is blocked and every check passed."""
+        """Whether all partitions are fresh or ran and all checks passed."""
         blocked = any(p.blocked for p in self.plans.values())
         return not any(self.failed.values()) and not self.failed_checks and not blocked
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON form, per stage; `assets` has the same per asset."""
+        """Return the JSON form by stage; `assets` has the same by asset."""
         stages: dict[str, Any] = {}
         assets: dict[str, Any] = {}
         for name, plan in self.plans.items():
@@ -78,9 +77,8 @@ class Report:
                 self.stage_of[name],
                 {"run": [], "fresh": 0, "reasons": {}, "blocked": [], "failed": {}},
             )
-            for key in ("run", "blocked"):
+            for key in ("run", "blocked", "fresh"):
                 stage[key] = stage[key] + entry[key]
-            stage["fresh"] += entry["fresh"]
             stage["reasons"] |= plan.reasons
             stage["failed"] |= entry["failed"]
         return {
@@ -92,29 +90,25 @@ class Report:
 
 
 def materialize(
-    session: Session,
-    scope: Scope,
-    *,
-    force: bool = False,
-    on_request: Iterable[str] = (),
+    session: Session, scope: Scope, *, force: bool = False, on_request: Iterable[str] = ()
 ) -> Report:
-    """Run what is missing or stale in a scope, asset by asset in flow order.
+    """Run missing and stale partitions of a scope, asset by asset in flow order.
 
     Args:
         session: the home.
         scope: suite, tasks, models, stages.
         force: run fresh partitions, too.
-        on_request: names of assets to run that are not part of the graph's upkeep.
+        on_request: names of assets that run only on request.
     """
     session.check_scope(scope)
-    session.bury_dead_runs()
+    session.fail_dead_runs()
     session.resolve(scope.suite)
     report = Report(scope.suite)
-    # A second pass finds what another process changed meanwhile; it usually finds nothing.
+    # A later pass runs what another process made stale during the first one.
     for attempt in range(PASSES):
         config = scope_config(scope, force=force and not attempt, on_request=list(on_request))
         result = session.execute_job(config, {"suite": scope.suite, "command": "materialize"})
-        made = _report_of(result)
+        made = _output_of(result)
         report.add_run(made)
         ran = [k for entry in made["assets"].values() for k in entry["run"]]
         if not ran or failures_in(made):
@@ -122,21 +116,34 @@ def materialize(
     return report
 
 
-def _report_of(result: Any) -> dict[str, Any]:
-    """What the run did; raises where it ended before it could say."""
-    if _was_interrupted(result):
+def _output_of(result: Any) -> dict[str, Any]:
+    """Return the output of a run of the job.
+
+    Raises:
+        KeyboardInterrupt: the run was stopped (Ctrl-C, SIGTERM); Dagster reports a failed step.
+        RunError: the run ended without output; has the innermost error of the failed step.
+    """
+    errors = []
+    for event in result.all_events:
+        error = event.step_failure_data.error if event.is_step_failure else None
+        while error is not None:
+            errors.append(error)
+            error = error.cause
+    if any(e.cls_name in ("DagsterExecutionInterruptedError", "KeyboardInterrupt") for e in errors):
         raise KeyboardInterrupt
     if not any(event.is_successful_output for event in result.all_events):
-        raise RunError(_failure(result))
+        if not errors:
+            raise RunError("the run ended without a result")
+        raise RunError(str(errors[-1].message).strip().splitlines()[0])
     return dict(result.output_for_node(OP))
 
 
 def dry_run(session: Session, scope: Scope, *, force: bool = False) -> Report:
-    """Return what `materialize` would run and why; an upper bound, since equal results stop it."""
+    """Return what `materialize` would run at most, and why; equal results stop later assets."""
     session.check_scope(scope)
     session.resolve(scope.suite)
     report = Report(scope.suite)
-    ledger = _ledger(session)
+    ledger = session.ledger()
     will_run: dict[str, set[str]] = {}
     for declaration in wanted_assets(scope):
         plan = _plan(session, declaration, scope, ledger, force=force, will_run=will_run)
@@ -146,8 +153,8 @@ def dry_run(session: Session, scope: Scope, *, force: bool = False) -> Report:
 
 
 def status(session: Session, suite: str) -> dict[str, dict[str, int]]:
-    """Return per stage how many partitions are fresh, stale, missing, failed."""
-    ledger = _ledger(session)
+    """Return by stage the numbers of fresh, stale, missing and failed partitions."""
+    ledger = session.ledger()
     counts: dict[str, dict[str, int]] = {}
     for declaration in wanted_assets(Scope(suite)):
         plan = _plan(session, declaration, Scope(suite), ledger, force=False, will_run=None)
@@ -162,16 +169,11 @@ def status(session: Session, suite: str) -> dict[str, dict[str, int]]:
     return counts
 
 
-def _ledger(session: Session) -> dict[tuple[str, str], dict[str, Any]]:
-    with session.bench.warehouse.session() as connection:
-        return read_ledger(connection)
-
-
 def _plan(
     session: Session,
     declaration: Declaration,
     scope: Scope,
-    ledger: dict[tuple[str, str], dict[str, Any]],
+    ledger: Ledger,
     *,
     force: bool,
     will_run: dict[str, set[str]] | None,
@@ -180,26 +182,3 @@ def _plan(
     keys = scoped_keys(declaration, scope, catalog)
     context = SettingsContext({}, catalog, session.bench.ports)
     return plan_asset(declaration, keys, context, ledger, force=force, will_run=will_run)
-
-
-def _was_interrupted(result: Any) -> bool:
-    """Whether someone stopped the run (Ctrl-C, SIGTERM); Dagster tells it as a failed step."""
-    for event in result.all_events:
-        if event.is_step_failure:
-            error = event.step_failure_data.error
-            while error is not None:
-                if error.cls_name in ("DagsterExecutionInterruptedError", "KeyboardInterrupt"):
-                    return True
-                error = error.cause
-    return False
-
-
-def _failure(result: Any) -> str:
-    """The innermost error of the step that failed."""
-    for event in result.all_events:
-        if event.is_step_failure:
-            error = event.step_failure_data.error
-            while error.cause is not None:
-                error = error.cause
-            return str(error.message).strip().splitlines()[0]
-    return "the run ended before it"

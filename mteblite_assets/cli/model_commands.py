@@ -1,4 +1,4 @@
-"""`mteblite models`: who is registered with a suite, and registering more."""
+"""`mteblite models`: list, add and remove the models of a suite."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def models(context: click.Context, suite: str | None, json_: bool) -> None:
 )
 @click.option("--trust-remote-code", is_flag=True, help="Let the model run its own Python code.")
 def models_add(name: str, suite: str, **options: Any) -> None:
-    """Register a model with a suite; it is scored at the next materialize.
+    """Register a model with a suite; the next `materialize` scores it.
 
-    A model that the suite file lists keeps its family, role and other options where none are
-    given: `--path FOLDER` alone gives a listed private checkpoint its weights.
+    A model of the suite file keeps its family, role and other options unless they are given:
+    `--path FOLDER` alone adds the weights of a listed private checkpoint.
     """
     from mteblite_assets.cli.registering import add_model
 
@@ -72,7 +72,7 @@ def models_add(name: str, suite: str, **options: Any) -> None:
 @click.argument("name")
 @click.option("--suite", required=True, help="Name of the suite.")
 def models_remove(name: str, suite: str) -> None:
-    """Take a model out of a suite; what was computed for it stays in the store."""
+    """Remove a model from a suite; its vectors stay in the store."""
     from mteblite_assets.cli.registering import remove_model
 
     remove_model(Session(), suite, name)

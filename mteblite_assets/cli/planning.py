@@ -1,4 +1,4 @@
-"""What a plan says beside its partitions: what they cost, and what of the suite takes no part."""
+"""The workload of a plan, and notes on tasks and models that are left out."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from mteblite.suites.catalog import Suite
 from mteblite.task_types.workload import Workload, estimate_workload
 from mteblite.tasks.descriptive_stats import task_statistics
 from mteblite_assets.cli.materializing import Report
+from mteblite_assets.cli.printing import records, shortened
 from mteblite_assets.cli.session import Session
 from mteblite_assets.graph.keys import Scope
 
@@ -19,15 +20,14 @@ SHOWN = 8
 
 
 def workload_of(session: Session, scope: Scope, report: Report) -> dict[str, Any]:
-    """Return texts and tokens of the pools of a scope, and of what a run would encode.
+    """Return estimates of texts and tokens of the pools of a scope, and of those to encode.
 
-    Estimates from mteb's descriptive statistics; texts that several pools share, or that a
-    killed run had encoded, count again.
+    They follow from mteb's descriptive statistics. Texts of several pools count in each of them,
+    and texts that a killed run has encoded count as texts to encode.
     """
     suite = session.suite(scope.suite)
     pools: dict[str, Workload] = {}
-    unknown = []
-    tasks = []
+    unknown, tasks = [], []
     for entry in suite.tasks:
         if (scope.tasks and entry.task not in scope.tasks) or entry.description is None:
             continue
@@ -52,31 +52,31 @@ def workload_of(session: Session, scope: Scope, report: Report) -> dict[str, Any
 
 
 def notes_of(session: Session, suite: Suite) -> list[str]:
-    """Return what a reader must know of a suite: tasks and models left out, another mteb."""
+    """Return notes on left-out tasks, absent models and another version of mteb."""
     installed = session.bench.ports.tasks.mteb_version
     notes = [f"task {x.task} is left out: {x.reason}" for x in suite.left_out]
     absent = [m.name for m in suite.absent()]
     if absent:
         notes.append(
             f"{len(absent)} listed models are skipped, because this home has no weights of them "
-            f"({_some(absent)}): `mteblite models add NAME --suite {suite.name} --path FOLDER`"
+            f"({', '.join(shortened(absent, SHOWN))}): "
+            f"`mteblite models add NAME --suite {suite.name} --path FOLDER`"
         )
     versions = sorted({e.frozen_with for e in suite.tasks if e.frozen_with} - {installed})
     if versions:
         notes.append(
             f"the tasks were frozen with mteb {', '.join(versions)}; mteb {installed} is installed"
         )
-        found = _known_differences(session, suite.name)
         notes += [
             f"mteb {installed} differs: {d['task']}: {d['what']} was {d['frozen']!r}, is "
             f"{d['found']!r}; accept with `mteblite tasks --suite {suite.name} --refresh`"
-            for d in found
+            for d in _known_differences(session, suite.name)
         ]
     return notes
 
 
 def print_notes(notes: Iterable[str]) -> None:
-    """Print notes where they do not disturb a table or JSON."""
+    """Print notes to stderr."""
     for note in notes:
         click.echo(f"note: {note}", err=True)
 
@@ -89,12 +89,13 @@ def print_workload(workload: Mapping[str, Any]) -> None:
         f"{workload['tokens_to_encode']:,} tokens over all models"
     )
     if workload["unknown"]:
-        line += f"; without {_some(workload['unknown'])}, of which mteb has no statistics"
+        unknown = ", ".join(shortened(workload["unknown"], SHOWN))
+        line += f"; without {unknown}, for which mteb has no statistics"
     click.echo(line)
 
 
 def _to_encode(suite: Suite, report: Report, pools: Mapping[str, Workload]) -> list[Workload]:
-    """Each checkpoint's texts once: variants of it share their vectors."""
+    """Return the pools to encode, once per checkpoint: its variants share their vectors."""
     plan = report.plans.get(EMBEDDINGS)
     specs = {m.name: m for m in suite.references()}
     wanted = set()
@@ -114,11 +115,6 @@ def _known_differences(session: Session, suite: str) -> list[dict[str, Any]]:
             "AND mteb_version = ? ORDER BY task, what",
             [suite, session.bench.ports.tasks.mteb_version],
         )
-    except (FileNotFoundError, duckdb.CatalogException):  # nothing was made yet, or long ago
+    except (FileNotFoundError, duckdb.CatalogException):  # no warehouse, or one of an old version
         return []
-    return [{str(k): v for k, v in row.items()} for row in found.to_dict("records")]
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+    return records(found)

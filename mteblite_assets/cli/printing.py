@@ -27,7 +27,7 @@ SELECT variant, chosen, mae, mae_lower, mae_upper, mae_ratio_to_random AS vs_ran
 FROM validation_summary WHERE suite = ? AND protocol = 'family_lomo' AND target = 'macro'
 ORDER BY mae NULLS LAST, variant
 """
-HONEST = """
+NESTED_ERRORS = """
 SELECT protocol, variant, mae, naive_best_mae, optimism, vs_random, tau,
     out_of_range_flagged AS flagged
 FROM (
@@ -37,7 +37,7 @@ FROM (
 ) ORDER BY protocol DESC, mae NULLS LAST, variant
 """
 
-DAGGER = "; † = full scores that (in part) the model's authors measured themselves"
+DAGGER = "; † = full scores that the model's authors (partly) measured themselves"
 
 
 def emit(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
@@ -46,13 +46,6 @@ def emit(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
         click.echo(json.dumps([{k: plain(v) for k, v in r.items()} for r in rows], default=str))
         return
     print_table(rows)
-
-
-def emit_frame(frame: pd.DataFrame, as_json: bool) -> None:
-    """Print a frame as a JSON list of objects or as a table."""
-    emit(records(frame), as_json)
-    if not as_json and frame.empty:
-        click.echo("(no rows; columns: " + ", ".join(map(str, frame.columns)) + ")")
 
 
 def print_table(rows: Sequence[Mapping[str, Any]], title: str = "") -> None:
@@ -71,10 +64,10 @@ def print_table(rows: Sequence[Mapping[str, Any]], title: str = "") -> None:
         table.add_column(str(name), justify="right" if number else "left", overflow="fold")
     for row in rows:
         table.add_row(*(_shown(v) for v in row.values()))
-    # A pipe or a log has no width: never wrap there.
+    # A pipe or a log has no width, so nothing is wrapped there.
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 400
     console = Console(width=width, highlight=False)
-    if title:  # not the table's own title, which wraps at the width of a narrow table
+    if title:  # rich would wrap a table's title at the width of the table
         console.print(title, style="italic", markup=False)
     console.print(table)
 
@@ -87,13 +80,13 @@ def print_report(
     with_reasons: bool = False,
     facts: Mapping[str, Any] | None = None,
 ) -> None:
-    """Print what ran (or would), per stage, with failures and their reasons.
+    """Print by stage what ran or would run, with failures and their reasons.
 
     Args:
-        report: what ran.
+        report: result of a run or of a plan.
         as_json: print JSON.
-        verb: heading of the column of what ran.
-        with_reasons: say of each partition why.
+        verb: heading of the column of partitions that ran or would run.
+        with_reasons: print the reason of each partition.
         facts: further keys of the JSON form.
     """
     value = {**report.as_json(), **(facts or {})}
@@ -131,8 +124,8 @@ def print_suite(session: Session, suite: str) -> None:
     warehouse = session.bench.warehouse
     try:
         leaderboard = warehouse.query(LEADERBOARD, [suite])
-    except duckdb.CatalogException:  # dbt has not built it
-        click.echo("the reports are not there yet: run `mteblite report` and see what it says")
+    except duckdb.CatalogException:
+        click.echo("the reports do not exist yet: run `mteblite report`")
         return
     if leaderboard.empty:
         click.echo(
@@ -154,13 +147,14 @@ def print_suite(session: Session, suite: str) -> None:
         _percent(warehouse.query(VALIDATION, [suite]), ("mae", "mae_lower", "mae_upper")),
         "Validation: predicting the macro mean of held-out families (MAE in points)",
     )
-    honest = _percent(warehouse.query(HONEST, [suite]), ("mae", "naive_best_mae", "optimism"))
-    print_table(honest, "The variant chosen without the held-out family, and the best families")
+    print_table(
+        _percent(warehouse.query(NESTED_ERRORS, [suite]), ("mae", "naive_best_mae", "optimism")),
+        "The variant chosen without the held-out family, and the best families",
+    )
 
 
 def _percent(frame: pd.DataFrame, columns: tuple[str, ...]) -> list[dict[str, Any]]:
-    scaled = frame.assign(**{c: (frame[c].astype(float) * 100).round(2) for c in columns})
-    return records(scaled)
+    return records(frame.assign(**{c: (frame[c].astype(float) * 100).round(2) for c in columns}))
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -169,7 +163,7 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def shortened(names: Sequence[str], most: int = 6) -> list[str]:
-    """Return the first of many names and how many more there are."""
+    """Return the first names and the number of the others."""
     return [*names[:most], *([f"and {len(names) - most} more"] if len(names) > most else [])]
 
 
@@ -187,6 +181,4 @@ def plain(value: Any) -> Any:
     """Return a value that JSON can hold."""
     if hasattr(value, "tolist"):
         value = value.tolist()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -23,4 +23,6 @@ def sql(query: str, json_: bool) -> None:
     except duckdb.Error as error:
         reason = "\n".join(line for line in str(error).splitlines() if line.strip())
         raise UsageError(f"the warehouse refused the query: {reason}") from error
-    printing.emit_frame(frame, json_)
+    printing.emit(printing.records(frame), json_)
+    if not json_ and frame.empty:
+        click.echo("(no rows; columns: " + ", ".join(map(str, frame.columns)) + ")")

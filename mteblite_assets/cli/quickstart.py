@@ -1,4 +1,4 @@
-"""`mteblite quickstart`: the sample suite end to end, and what came of it."""
+"""`mteblite quickstart`: build the sample suite end to end and print its results."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ SUITE = "sample"
 def run_quickstart(session: Session, *, as_json: bool) -> int:
     """Build the sample suite, check its candidates against full runs, print the results."""
     started = time.perf_counter()
-    # The candidates are scored before their full runs, as a new checkpoint would be: from the
-    # texts of the selected items alone.
+    # Candidates are scored before their full runs, like a new checkpoint: only texts of the
+    # selected items are encoded.
     report = materialize(session, Scope(SUITE, stages=STAGE_NAMES[:-1]))
     after = ("reference_scores", "dbt_reports")
     check = materialize(session, Scope(SUITE, stages=after), on_request=["candidate_full_scores"])
     report.merge(check)
+    code = 0 if report.good else 1
+    printing.print_report(report, as_json, verb="ran")
     if as_json:
-        printing.print_report(report, True, verb="ran")
-        return 0 if report.good else 1
-    printing.print_report(report, False, verb="ran")
+        return code
     click.echo("")
     printing.print_suite(session, SUITE)
     minutes, seconds = divmod(round(time.perf_counter() - started), 60)
@@ -38,4 +38,4 @@ def run_quickstart(session: Session, *, as_json: bool) -> int:
         f"  mteblite score FOLDER --suite {SUITE}  score a sentence-transformers checkpoint\n"
         '  mteblite sql "FROM lite_leaderboard" plain SQL over the warehouse'
     )
-    return 0 if report.good else 1
+    return code

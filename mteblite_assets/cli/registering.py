@@ -1,4 +1,4 @@
-"""Register models with a suite, and take them out again."""
+"""Register models with a suite, and remove them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,11 @@ def add_model(
     prompts: tuple[str, ...] = (),
     **options: Any,
 ) -> SuiteModel:
-    """Register a model and make its partitions.
-
-    Of a model that the suite lists already, what is not given stays as it is.
+    """Register a model and make its partitions; a listed model keeps options that are not given.
 
     Raises:
         UsageError: a family or a prompt is missing or of another form; nothing is registered.
-        ValueError: a name or an option that cannot be, the folder has no weights, the packaged
+        ValueError: a name or an option is not allowed, the folder has no weights, or the packaged
             model does not exist.
     """
     known = session.suite(suite)
@@ -38,8 +36,8 @@ def add_model(
     role = role or before.get("role") or ("reference" if listed else "candidate")
     if role == "reference" and family is None:
         raise UsageError(
-            f"reference model {name!r} needs --family: validation holds out whole families, so "
-            "it must know which models share weights or training"
+            f"reference model {name!r} needs --family, the models that share weights or training: "
+            "validation holds out whole families"
         )
     given = {
         "path": str(Path(path).expanduser().absolute()) if path else None,
@@ -50,17 +48,16 @@ def add_model(
     kept = {k: v for k, v in before.items() if k not in ("name", "family")}
     model = SuiteModel.named(name, family, **{**kept, **asked, "role": role})
     session.bench.ports.models.with_weights(model)
+    # A damaged folder is an error here, before any run uses it.
     if model.path or model.name.startswith("package:"):
-        session.bench.ports.models.identify(
-            model
-        )  # a broken folder is an error now, not at three in the night
+        session.bench.ports.models.identify(model)
     register_model(session.home, known.name, model)
     session.register_partitions()
     return model
 
 
 def remove_model(session: Session, suite: str, name: str) -> None:
-    """Take a model out of a suite.
+    """Remove a model and its partitions from a suite.
 
     Raises:
         ValueError: the suite has no such model.

@@ -1,4 +1,4 @@
-"""Score one model from a release's folder: no warehouse, and a home only if there is one."""
+"""Score one model with the folder of a release, without a warehouse."""
 
 from __future__ import annotations
 
@@ -20,18 +20,15 @@ TASK_COLUMNS = [
 
 
 def check_options(
-    suite: str | None,
-    release: str | None,
-    family: str | None,
-    data: Sequence[str],
+    suite: str | None, release: str | None, family: str | None, data: Sequence[str]
 ) -> None:
-    """Check that `score` was told either a suite or a release.
+    """Check that the options of `score` name either a suite or a release.
 
     Raises:
         UsageError: both, neither, or an option of the other one.
     """
     if release is not None and (suite is not None or family is not None):
-        raise UsageError("--release says all there is: leave --suite and --family out")
+        raise UsageError("--release needs neither --suite nor --family: remove them")
     if release is None and (suite is None or data):
         raise UsageError("`mteblite score` needs --suite NAME, or --release FOLDER [--data ...]")
 
@@ -59,7 +56,7 @@ def score_from_release(
         The exit code, 0.
 
     Raises:
-        ValueError: the folder is no release, the model is none, or data changed; says which.
+        ValueError: the folder is not a release, the model does not exist, or data have changed.
     """
     import mteblite
 
@@ -74,15 +71,9 @@ def score_from_release(
         compared = mteblite.compare(scores, other, release)
         print_comparison(compared, scores.model, other.model, suite=release.suite, as_json=as_json)
         return 0
-    total = {
-        **scores.means,
-        "level": scores.level,
-        "n_texts": scores.n_texts,
-        "n_encoded": scores.n_encoded,
-        "seconds": scores.seconds,
-    }
-    head = {"suite": scores.suite, "release": scores.release, "model": scores.model,
-            "headline": scores.headline}  # fmt: skip
+    facts = ("level", "n_texts", "n_encoded", "seconds")
+    total = {**scores.means, **{name: getattr(scores, name) for name in facts}}
+    head = {name: getattr(scores, name) for name in ("suite", "release", "model", "headline")}
     tasks, types = printing.records(scores.tasks[TASK_COLUMNS]), printing.records(scores.types)
     print_scores(head, tasks, types, total, as_json=as_json)
     return 0
@@ -105,7 +96,7 @@ def own_data(named: Sequence[str]) -> dict[str, Path]:
 
 @contextmanager
 def working_home() -> Iterator[Path]:
-    """A place for vectors: the home where one is named or there, else a temporary folder."""
+    """Yield a folder for vectors: the home if it is configured or exists, else a temporary one."""
     home = Home.from_environment().root
     if os.environ.get(ENVIRONMENT) or home.is_dir():
         yield home

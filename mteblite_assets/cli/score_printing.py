@@ -1,4 +1,4 @@
-"""Lite scores of one model for the terminal and for scripts, wherever they came from."""
+"""Lite scores of one model for the terminal and for scripts."""
 
 from __future__ import annotations
 
@@ -19,24 +19,19 @@ Row = Mapping[str, Any]
 
 
 def print_scores(
-    head: Row,
-    tasks: Sequence[Row],
-    types: Sequence[Row],
-    total: Row,
-    *,
-    as_json: bool,
+    head: Row, tasks: Sequence[Row], types: Sequence[Row], total: Row, *, as_json: bool
 ) -> None:
     """Print predicted full scores with their intervals.
 
     Args:
-        head: `model`, `suite`, `headline` (the mean that the suite is known by, printed first),
-            and what else names the scores (JSON shows all of it).
+        head: `model`, `suite`, `headline` (the mean that is printed first) and further keys of
+            the JSON form.
         tasks: task, task_type, predicted, lower, upper, n_items, out_of_range, observed,
             interval_method.
         types: task_type, predicted, lower, upper, out_of_range, interval_method.
-        total: mean and macro mean with their ends, out_of_range, interval_method, level of the
-            intervals, n_texts, n_encoded, seconds.
-        as_json: whether scripts read it.
+        total: mean and macro mean with their interval ends, out_of_range, interval_method, level
+            of the intervals, n_texts, n_encoded, seconds.
+        as_json: print JSON.
     """
     if as_json:
         value = {k: printing.plain(v) for k, v in {**head, **total}.items()}
@@ -79,13 +74,12 @@ def print_comparison(
     if found.not_scored:
         click.echo(
             f"warning: {', '.join(found.not_scored)} could not be scored for both models; "
-            + ("told by the other tasks" if found.joint else "means that need them are left out")
+            + ("predicted from the others" if found.joint else "means that need them are left out")
         )
     click.echo(f"{found.level:.0%} intervals over redrawn items; `undecided` where they hold 0")
 
 
 def _means(total: Row, headline: str) -> list[Row]:
-    """Both means of the suite, its headline first."""
     return [
         {
             "target": name.replace("_", " "),
@@ -101,11 +95,11 @@ def _warn(tasks: Sequence[Row], total: Row) -> None:
     for task in (t["task"] for t in tasks if not t["observed"]):
         click.echo(f"warning: {task} could not be scored; it is predicted from the other tasks")
     if total["out_of_range"]:
-        click.echo("warning: the macro mean lies beyond every reference model's")
+        click.echo("warning: the macro mean is outside the range of the reference models")
     flagged = [t["task"] for t in tasks if t["out_of_range"]]
     if flagged:
         click.echo(
-            f"warning: beyond every reference model on {', '.join(flagged)}; "
+            f"warning: outside the range of the reference models on {', '.join(flagged)}; "
             "predictions there extrapolate"
         )
 
@@ -113,5 +107,5 @@ def _warn(tasks: Sequence[Row], total: Row) -> None:
 def _points(
     rows: Sequence[Row], scores: Sequence[str] = ("predicted", "lower", "upper")
 ) -> list[dict[str, Any]]:
-    """Scores and interval ends as people read them: times 100."""
+    """Return rows with scores and interval ends times 100."""
     return [{k: round(v * 100, 2) if k in scores else v for k, v in r.items()} for r in rows]

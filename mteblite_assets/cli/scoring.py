@@ -9,11 +9,11 @@ import click
 from mteblite.models.checkpoint_folder import checkpoint_folder
 from mteblite.suites.suite_model import SuiteModel
 from mteblite_assets.cli import printing
-from mteblite_assets.cli.comparing import compare
+from mteblite_assets.cli.comparing import LEVELS, compare
 from mteblite_assets.cli.materializing import Report, materialize
 from mteblite_assets.cli.registering import add_model
 from mteblite_assets.cli.score_printing import print_comparison, print_scores
-from mteblite_assets.cli.session import Session, UsageError
+from mteblite_assets.cli.session import NO_LITE_SUITE, Session, UsageError
 from mteblite_assets.graph.keys import Scope
 
 TASKS = """
@@ -29,7 +29,6 @@ TYPES = """
 SELECT task_type, predicted, lower, upper, out_of_range, interval_method
 FROM lite_scores.type_scores WHERE suite = ? AND model = ? ORDER BY task_type
 """
-LEVELS = "SELECT any_value(level) AS level FROM lite_scores.lite_suite_intervals WHERE suite = ?"
 
 
 def score_model(
@@ -42,9 +41,9 @@ def score_model(
     as_json: bool,
     say: Callable[[str], None],
 ) -> int:
-    """Score a model, registering it as a candidate if it is new, and print its lite scores.
+    """Score a model and print its lite scores; an unregistered model becomes a candidate.
 
-    With `against`, score that one, too, and print the difference instead.
+    With `against`, score both models and print the difference instead.
     """
     _require_lite_suite(session, suite)
     names = [
@@ -64,7 +63,7 @@ def score_model(
 
 
 def _scored(session: Session, name: str, suite: str, say: Callable[[str], None]) -> bool:
-    """Score a registered model where its scores are missing or stale; say why if it failed."""
+    """Score a registered model where its scores are missing or stale; print the first failure."""
     report = materialize(session, Scope(suite, models=(name,), stages=("lite_scores",)))
     key = f"{name}|{suite}"
     if name not in {m.name for m in session.suite(suite).candidates()}:
@@ -84,9 +83,7 @@ def _require_lite_suite(session: Session, suite: str) -> None:
     except FileNotFoundError:
         ready = 0
     if not ready:
-        raise UsageError(
-            f"suite {suite!r} has no lite selection yet: run `mteblite materialize --suite {suite}`"
-        )
+        raise UsageError(NO_LITE_SUITE.format(suite=suite, reason=""))
 
 
 def _registered_name(session: Session, model: str, suite: str, family: str | None) -> str:
@@ -99,10 +96,10 @@ def _registered_name(session: Session, model: str, suite: str, family: str | Non
         if name in known and known[name].path != place:
             raise UsageError(
                 f"the suite has another model named {name!r} ({known[name].path}): register this "
-                f"one under a name of its own with `mteblite models add NAME --path {model}`"
+                f"one under another name with `mteblite models add NAME --path {model}`"
             )
         return add_model(session, suite, name, family=family, path=place).name
-    # Known before it is registered: a typo must not fail every later run of the suite.
+    # Before registration, because a misspelled name would fail every later run of the suite.
     session.bench.ports.models.identify(SuiteModel.named(model, family))
     return add_model(session, suite, model, family=family).name
 
@@ -110,22 +107,18 @@ def _registered_name(session: Session, model: str, suite: str, family: str | Non
 def _score_reference(
     session: Session, report: Report, key: str, say: Callable[[str], None]
 ) -> None:
-    """A reference model has no candidate partition of its own accord; it may be asked for."""
-    say(f"lite_scores: {key} (a reference model: the selection has seen it)")
+    """Score a reference model, which has no candidate partition unless one is added."""
+    say(f"lite_scores: {key} (a reference model, which the selection was fitted on)")
     from mteblite_assets.graph.partitions import CANDIDATES
 
-    # Dagster runs partitions that it knows; the next upkeep takes this one back.
+    # Dagster runs only registered partitions; the next upkeep removes this one.
     name = key.rsplit("|", 1)[0]
     if name not in session.instance.get_dynamic_partitions(CANDIDATES):
         session.instance.add_dynamic_partitions(CANDIDATES, [name])
     session.execute_partition("lite_scores", key)
-    entry = session.bench.warehouse.query(
-        "SELECT status, reason FROM ledger.partitions WHERE asset = 'lite_scores' "
-        "AND partition_key = ?",
-        [key],
-    )
-    if entry.empty or entry["status"].iloc[0] != "ok":
-        reason = "the run ended early" if entry.empty else str(entry["reason"].iloc[0])
+    entry = session.ledger().get(("lite_scores", key))
+    if entry is None or entry["status"] != "ok":
+        reason = "the run ended early" if entry is None else str(entry["reason"])
         report.failed["lite_scores"] = {key: reason}
 
 
@@ -134,8 +127,7 @@ def _print(session: Session, name: str, suite: str, as_json: bool) -> None:
     tasks = printing.records(query(TASKS, [suite, name]))
     total = printing.records(query(SUITE, [suite, name]))[0]
     types = printing.records(query(TYPES, [suite, name]))
-    level = float(query(LEVELS, [suite])["level"].iloc[0])
     total.pop("type_means")
-    total["level"] = level
+    total["level"] = float(query(LEVELS, [suite])["level"].iloc[0])
     head = {"suite": suite, "model": name, "headline": session.suite(suite).file.headline}
     print_scores(head, tasks, types, total, as_json=as_json)

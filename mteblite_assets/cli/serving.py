@@ -21,21 +21,21 @@ STOP_SECONDS = 20.0
 
 
 def serve(session: Session, host: str, port: int) -> int:
-    """Start UI and daemon and wait until a signal stops both, or one of them ends.
+    """Start UI and daemon, and wait for a signal or for the end of one of them.
 
     Returns:
         The exit code: 0 after SIGINT or SIGTERM, 1 where one of them ended by itself.
     """
     session.register_partitions()
     session.bench.warehouse.publish()
-    _ = session.definitions  # parses dbt once, here, not in every process
+    _ = session.definitions  # parses dbt once for both processes
     beside = Path(sys.executable).parent
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     commands = [
         [str(beside / "dagster-webserver"), "-m", MODULE, "-h", host, "-p", str(port)],
         [str(beside / "dagster-daemon"), "run", "-m", MODULE],
     ]
-    # A session of its own each, so that Ctrl-C reaches them once, through this process.
+    # Each has its own session, so that Ctrl-C reaches it once, through this process.
     processes = [
         subprocess.Popen(command, env=environment, cwd=session.home.root, start_new_session=True)
         for command in commands
@@ -52,10 +52,10 @@ def serve(session: Session, host: str, port: int) -> int:
 
 
 def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    """End the processes and all that they started.
+    """End the processes and their children.
 
-    Each gets one SIGTERM: a second one interrupts its clean end. What has not ended after
-    STOP_SECONDS is killed, with its children.
+    Each process gets one SIGTERM, because a second one would interrupt its shutdown. After
+    STOP_SECONDS it is killed with its children.
     """
     for process in processes:
         process.terminate()

@@ -1,4 +1,4 @@
-"""One command's view of a home: catalog, definitions, Dagster instance."""
+"""The home of one command: catalog, definitions, Dagster instance."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from functools import cached_property
 from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from mteblite.suites.catalog import Catalog, Suite
@@ -15,22 +16,20 @@ from mteblite_resources.home import Home
 if TYPE_CHECKING:
     import dagster as dg
 
+    from mteblite_assets.graph.plan import Ledger
     from mteblite_resources.workbench import Workbench
-
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 """The terminal shows progress lines, not Dagster's log; the UI shows both."""
-
-
 PROCESS = "mteblite/process"
 """Tag of runs inside a command: its process id."""
-
-
 PLATFORM = ("dagster", "duckdb", "dagster_dbt", "dbt", "dagster_webserver")
 """Packages of the extra `platform`, which a home needs and a release does not."""
-
 NEEDS_PLATFORM = (
     "this command works on a home, which needs the platform: pip install 'mteblite[platform]'"
+)
+NO_LITE_SUITE = (
+    "suite {suite!r} has no lite selection yet{reason}: run `mteblite materialize --suite {suite}`"
 )
 
 
@@ -39,7 +38,7 @@ class UsageError(ValueError):
 
 
 class Session:
-    """Opens a home; everything costly is made on first use."""
+    """A home and its objects, which are made on first use."""
 
     def __init__(self) -> None:
         if any(find_spec(name) is None for name in PLATFORM):
@@ -51,20 +50,14 @@ class Session:
 
     @cached_property
     def bench(self) -> Workbench:
-        """The outside world, configured as the definitions configure it."""
+        """The workbench, with the resources of the definitions."""
         from mteblite_resources.resources import default_resources, workbench_of
 
-        class Namespace:
-            pass
-
-        made = Namespace()
-        for name, resource in default_resources().items():
-            setattr(made, name, resource)
-        return workbench_of(made)
+        return workbench_of(SimpleNamespace(**default_resources()))
 
     @property
     def catalog(self) -> Catalog:
-        """Suites and models as the files say now."""
+        """The present suites and models."""
         return self.bench.catalog()
 
     def suite(self, name: str) -> Suite:
@@ -80,16 +73,23 @@ class Session:
 
     @cached_property
     def definitions(self) -> dg.Definitions:
-        """The same definitions that the UI shows; made after the suites are resolved."""
+        """The definitions of the UI; made after the suites are resolved."""
         from mteblite_assets.definitions import build_definitions
 
         return build_definitions()
+
+    def ledger(self) -> Ledger:
+        """Read the ledger from the writer's file."""
+        from mteblite_resources.warehouse import read_ledger
+
+        with self.bench.warehouse.session() as connection:
+            return read_ledger(connection)
 
     def check_scope(self, scope: Scope) -> None:
         """Check the names of a scope.
 
         Raises:
-            UsageError: a task, model or stage that there is not.
+            UsageError: a task, model or stage does not exist.
         """
         from mteblite_assets.graph.stages import STAGE_NAMES
 
@@ -103,11 +103,11 @@ class Session:
                 raise UsageError(f"no stage {stage!r}; the stages are {', '.join(STAGE_NAMES)}")
 
     def resolve(self, name: str) -> Suite:
-        """Resolve a suite's tasks against mteb, once per suite file and mteb version."""
+        """Resolve the tasks of a suite that are not frozen."""
         return self.bench.ports.tasks.resolve(self.suite(name))
 
     def refresh(self, name: str, say: Callable[[str], None]) -> Suite:
-        """Freeze what the installed mteb says of a suite's tasks now; say what differs."""
+        """Resolve and freeze all tasks of a suite again; report the differences."""
         from mteblite.suites.resolution import differences
         from mteblite_resources.frozen_tasks import recall_resolution
 
@@ -117,17 +117,17 @@ class Session:
         found = differences(before, recall_resolution(self.home, refreshed.file))
         for d in found:
             say(f"{d.task}: {d.what} was {d.frozen!r}, is {d.found!r}")
-        say(f"{len(found)} differences to what was frozen; frozen anew")
+        say(f"{len(found)} differences from the frozen tasks; the new ones are frozen")
         return refreshed
 
     def register_partitions(self) -> None:
-        """Make the dynamic partitions of all registered models, and take back those of none."""
+        """Add the dynamic partitions of all registered models, and delete the others."""
         from mteblite_assets.graph.upkeep import register_partitions
 
         register_partitions(self.instance, self.catalog, self.bench)
 
-    def bury_dead_runs(self) -> None:
-        """Mark runs of commands that were killed as failed: the UI would show them running."""
+    def fail_dead_runs(self) -> None:
+        """Mark runs of killed commands as failed; the UI would show them as running."""
         import dagster as dg
 
         running = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])
@@ -150,7 +150,7 @@ class Session:
         """Run one partition of one asset; with `force` also one that is fresh."""
         import dagster
 
-        return self._asset_job().execute_in_process(
+        return self.definitions.resolve_implicit_global_asset_job_def().execute_in_process(
             run_config={**QUIET, "ops": {asset: {"config": {"force": force}}}},
             instance=self.instance,
             asset_selection=[dagster.AssetKey(asset)],
@@ -158,15 +158,12 @@ class Session:
             raise_on_error=False,
         )
 
-    def _asset_job(self) -> dg.JobDefinition:
-        return self.definitions.resolve_implicit_global_asset_job_def()
-
 
 def _is_alive(process: int) -> bool:
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:
+    except PermissionError:  # it belongs to another user
         return True
     return True

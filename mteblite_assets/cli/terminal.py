@@ -1,4 +1,4 @@
-"""What the terminal shows while a command works."""
+"""Logging and warnings of the terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import warnings
 
 
 def set_up_terminal(quiet: bool) -> None:
-    """Show our own progress lines on stderr; libraries' bars and warnings would drown them."""
+    """Show our progress lines on stderr, without the bars and warnings of libraries."""
     for name in ("TQDM_DISABLE", "HF_DATASETS_DISABLE_PROGRESS_BARS"):
         os.environ.setdefault(name, "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

@@ -1,4 +1,4 @@
-"""Embeddings: all texts of a pool through one model, each text once whatever asks for it."""
+"""Embeddings: all texts of a pool encoded by one model, each text once."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def model_settings(context: SettingsContext) -> Any:
-    """Return what of a model enters a partition: its content and how it is encoded."""
+    """Return the settings of partitions of a model: its fingerprint and numerics."""
     return context.ports.models.identify(context.model).fingerprint, context.ports.models.numerics
 
 
 def pool_and_encoder(work: Work) -> tuple[Pool, StoredEncoder]:
-    """Return the pool of a partition of (model, pool), and the model."""
+    """Return the pool and the encoder of a partition (pool_task, model)."""
     pool = work.ports.artifacts.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
     return pool, work.ports.models.encoder(work.model, work.max_tokens, work.progress)
 
@@ -47,10 +47,10 @@ def pool_and_encoder(work: Work) -> tuple[Pool, StoredEncoder]:
     ],
 )
 def embedding_stats(work: Work) -> Produced:
-    """One row per (pool_task, model): how many texts, how many had to be encoded, how fast.
+    """One row per (pool_task, model): numbers of texts and of encoded texts, and the time.
 
-    Vectors go to the content-addressed store; a text that any task, suite or full run has
-    already had encoded is not encoded again.
+    Vectors are stored by content; a text that any task, suite or full run has encoded is not
+    encoded again.
     """
     started = time.perf_counter()
     pool, encoder = pool_and_encoder(work)

@@ -1,4 +1,4 @@
-"""Item parameters: how each item responds to ability, and each model's ability.
+"""Item parameters: the response of each item to ability, and the ability of each model.
 
 Grain: one row per (suite, task, item_id) in `item_parameters`, one per (suite, task, model) in
 `abilities`.

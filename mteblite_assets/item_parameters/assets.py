@@ -1,4 +1,4 @@
-"""Item parameters: each item's response to ability, and the abilities of the kept models."""
+"""Item parameters: the response of each item to ability, and the abilities of the kept models."""
 
 from __future__ import annotations
 
@@ -17,15 +17,10 @@ EVIDENCE = ["suite_tasks", "pool_items", "outcome_matrix", "full_score_vectors",
 """Assets whose rows make up a task's evidence."""
 
 
-def suite_task_of(work: Work, task: str) -> dict[str, Any]:
-    """Return the row of `suites.suite_tasks` of one task of the work's suite."""
-    tasks = work.rows("suites.suite_tasks")
-    return {str(k): v for k, v in tasks[tasks["task"] == task].iloc[0].items()}
-
-
 def evidence_of(work: Work, task: str) -> TaskEvidence:
-    """Assemble the evidence of one task of the work's suite from the rows it was handed."""
-    row = suite_task_of(work, task)
+    """Assemble the evidence of one task of the work's suite from its input rows."""
+    tasks = work.rows("suites.suite_tasks")
+    row = {str(k): v for k, v in tasks[tasks["task"] == task].iloc[0].items()}
 
     def mine(table: str) -> pd.DataFrame:
         rows = work.rows(table)
@@ -42,7 +37,7 @@ def evidence_of(work: Work, task: str) -> TaskEvidence:
 
 
 def evidences_of(work: Work) -> tuple[list[TaskEvidence], list[str]]:
-    """Assemble the evidence of every task of the work's suite, and why some have none."""
+    """Assemble the evidence of every task of the work's suite; return reasons where it fails."""
     evidences, left_out = [], []
     for name in work.rows("suites.suite_tasks")["task"]:
         try:
@@ -53,7 +48,7 @@ def evidences_of(work: Work) -> tuple[list[TaskEvidence], list[str]]:
 
 
 def _settings(context: SettingsContext) -> Any:
-    """None for the default, so that what earlier versions made stays fresh."""
+    """Return None for the default, so that partitions of earlier versions stay fresh."""
     chosen = context.suite.file.response_model
     return None if chosen == "auto" else chosen
 

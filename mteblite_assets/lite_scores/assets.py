@@ -1,4 +1,4 @@
-"""Lite scores: the lite suite as released, and each candidate scored on its selected items."""
+"""Lite scores: the lite suite, and each candidate scored on its selected items."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of, evidences_of
 from mteblite_assets.validation.assets import validation_settings
-from mteblite_assets.validation.official_scores import official_settings, release_learns
+from mteblite_assets.validation.official_scores import lite_suite_uses_official, official_settings
 
 
-def _release_settings(context: SettingsContext) -> Any:
+def _lite_suite_settings(context: SettingsContext) -> Any:
     file = context.suite.file
-    official = official_settings(context, release_learns)
+    official = official_settings(context, lite_suite_uses_official)
     return str(Variant.chosen(file)), file.interval_level, *official
 
 
@@ -47,17 +47,17 @@ def _release_settings(context: SettingsContext) -> Any:
     grain=Grain.SUITE,
     deps=[*EVIDENCE, "pool_costs", "item_parameters", "selected_items", "calibrations",
           "lomo_predictions"],
-    optional={"public_scores": release_learns, "allocations": selects_for_tokens},
+    optional={"public_scores": lite_suite_uses_official, "allocations": selects_for_tokens},
     tables=[
         "lite_scores.lite_suites", "lite_scores.lite_suite_intervals",
         "lite_scores.lite_suite_joint",
     ],
     code_version="4",
-    settings=_release_settings,
+    settings=_lite_suite_settings,
     checks=[
         Check(
             "every_task_released_with_its_selection",
-            "A released task has the selection that the selections stage stored.",
+            "A task of the lite suite has a selection of the selections stage.",
             "SELECT l.suite, l.task FROM lite_scores.lite_suites l "
             "ANTI JOIN selections.selected_items s USING (suite, task)",
         )
@@ -66,9 +66,8 @@ def _release_settings(context: SettingsContext) -> Any:
 def lite_suite(work: Work) -> Produced:
     """One row per (suite, task): selection, item parameters, calibration, interval half-width.
 
-    All that scoring a new model needs, gathered from every task of the suite, and (with a
-    calibration over all tasks) one row per suite that holds it; its data version is the version
-    of the lite suite.
+    It has everything that scoring a new model needs; a joint calibration is one row per suite.
+    Its data version is the version of the lite suite.
     """
     file, tasks = work.suite.file, work.rows("suites.suite_tasks")
     variant = Variant.chosen(file)
@@ -78,8 +77,8 @@ def lite_suite(work: Work) -> Produced:
     joint = None
     if fitted and variant.calibration in JOINT:
         settings = validation_settings(work, evidences)
-        released = [e for e in evidences if e.task in fitted]
-        joint = fit_joint(released, variant, settings, _counts(work), level)
+        calibrated = [e for e in evidences if e.task in fitted]
+        joint = fit_joint(calibrated, variant, settings, _counts(work), level)
         fitted = {name: task for name, task in fitted.items() if name in joint.tasks}
     if not fitted:
         raise ValueError(f"no task of suite {work.key['suite']} has a calibration yet")
@@ -90,8 +89,7 @@ def lite_suite(work: Work) -> Produced:
     if file.interval_level is not None:
         check_level(level, int(widths["n_families"].max()))
     widths = with_reference_range(widths, reference_scores(evidences), types)
-    rows = _released_rows(work, fitted, widths, str(variant))
-    left_out = sorted(set(tasks["task"]) - set(fitted))
+    rows = _lite_suite_rows(work, fitted, widths, str(variant))
     by_target = widths.set_index("target")
     return Produced(
         {
@@ -103,7 +101,7 @@ def lite_suite(work: Work) -> Produced:
         },
         {
             "tasks": len(rows),
-            "left_out": ", ".join(left_out) or "none",
+            "left_out": ", ".join(sorted(set(tasks["task"]) - set(fitted))) or "none",
             "items": sum(len(t.selection) for t in fitted.values()),
             "macro_half_width": round(float(by_target["half_width"]["macro"]), 4),
             "interval_method": by_target["interval_method"]["macro"],
@@ -112,7 +110,7 @@ def lite_suite(work: Work) -> Produced:
     )
 
 
-def _released_rows(
+def _lite_suite_rows(
     work: Work, fitted: dict[str, FittedTask], widths: pd.DataFrame, variant: str
 ) -> list[dict[str, Any]]:
     tasks = work.rows("suites.suite_tasks")
@@ -137,12 +135,12 @@ def _released_rows(
 
 
 def _counts(work: Work) -> dict[str, int]:
-    """The K that each task was selected with: its number of items, but where tokens are paid."""
+    """Return K of each task: its allocation where items are selected for tokens, else its size."""
     if selects_for_tokens(work):
-        return {str(t): int(k) for t, k in work.rows("selections.allocations")
-                .set_index("task")["k"].items()}  # fmt: skip
-    return {str(k): int(v) for k, v in work.rows("selections.selected_items")["task"]
-            .value_counts().items()}  # fmt: skip
+        counts = work.rows("selections.allocations").set_index("task")["k"]
+    else:
+        counts = work.rows("selections.selected_items")["task"].value_counts()
+    return {str(task): int(k) for task, k in counts.items()}
 
 
 def _fitted_tasks(work: Work, tasks: pd.DataFrame) -> list[FittedTask]:
@@ -210,9 +208,9 @@ def _fitted_tasks(work: Work, tasks: pd.DataFrame) -> list[FittedTask]:
 def lite_scores(work: Work) -> Produced:
     """One row per (suite, task, candidate): predicted full score with interval; and their means.
 
-    Encodes only the texts of the selected items (with the train rows and shared documents that
-    these need), scores them, and maps the result to the full score. With a joint calibration a
-    task that cannot be scored is predicted from the others and marked as not observed.
+    Only texts of the selected items are encoded, with the train rows and shared documents that
+    they need. With a joint calibration, a task that cannot be scored is predicted from the others
+    and marked as not observed.
     """
     started = time.perf_counter()
     rows = work.rows("lite_scores.lite_suites").sort_values("task")
@@ -255,11 +253,8 @@ def _produced(
         "revision": work.ports.models.identify(work.model).revision,
     }
     scores = found.tasks.assign(task_type=found.tasks["task"].map(types))
-    seen = [
-        observation_rows(t.task, t.selection, observed[t.task])
-        for t in fitted
-        if t.task in observed
-    ]
+    scored = [t for t in fitted if t.task in observed]
+    seen = [observation_rows(t.task, t.selection, observed[t.task]) for t in scored]
     table = scores[["task", "predicted", "lower", "upper"]].round(4).to_markdown(index=False)
     return Produced(
         {

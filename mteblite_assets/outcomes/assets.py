@@ -1,4 +1,4 @@
-"""Outcomes: what each model did on each item, and all models of a pool side by side."""
+"""Outcomes: the outcome of each model on each item, and the matrix of all models of a pool."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from mteblite_assets.outcomes.checks import CHECKS
     checks=CHECKS,
 )
 def item_outcomes(work: Work) -> Produced:
-    """One row per (pool_task, model, item_id): the item's outcome; with it the pool score.
+    """One row per (pool_task, model, item_id): the outcome; and the pool score of the model.
 
-    nDCG@10, average precision, share of classifiers that are right and so on, by mteb's own
-    metric libraries; the pool score is the task's main metric over the whole pool.
+    Outcomes are nDCG@10, average precision, the share of correct classifiers and so on, from the
+    metric libraries of mteb. The pool score is the main metric of the task over the whole pool.
     """
     started = time.perf_counter()
     pool, encoder = pool_and_encoder(work)
@@ -76,7 +76,7 @@ def _shown(scored: PoolScore) -> dict[str, Any]:
 def outcome_matrix(work: Work) -> Produced:
     """One row per (pool_task, model): a model's outcomes as one list in the order of item_id.
 
-    Gathers all models of a pool; unchanged lists keep their data version and stop the wave.
+    Unchanged lists keep their data version, so that later assets stay fresh.
     """
     rows = matrix_rows(
         work.rows("outcomes.shared_item_outcomes"), work.rows("outcomes.shared_pool_scores")

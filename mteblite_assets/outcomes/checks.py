@@ -1,14 +1,14 @@
-"""Contracts of the outcomes: in range, one per item, and a mean where the metric is one."""
+"""Checks of the outcomes: their range, one per item, and their mean where it is the pool score."""
 
 from __future__ import annotations
 
 from mteblite_assets.graph.declaration import Check
 
-# A task's score is the mean of its cells (split, subset). A cell's is the mean of the outcomes
-# that are defined: mteb skips documents whose summaries all have one human score. A cell without
-# any has no score, nor has the task. `mean_is_score` says for which types and metrics this holds;
-# the weights of a cell are equal for them. mteb rounds scores of search to 5 decimals, hence the
-# tolerance.
+# The score of a task is the mean of its cells (split, subset). The score of a cell is the mean of
+# its defined outcomes: mteb skips documents whose summaries all have one human score. A cell
+# without defined outcomes has no score; then the task has none. `mean_is_score` marks the types
+# and metrics for which this holds; their cells have equal weights. The tolerance is for scores of
+# search, which mteb rounds to 5 decimals.
 _MEAN_IS_NOT_THE_SCORE = """
 WITH cells AS (
     SELECT o.pool_task, o.model, i.split, i.hf_subset,

@@ -1,4 +1,4 @@
-"""Pools: the candidate items of each task, drawn once for all suites that ask for the same."""
+"""Pools: the candidate items of each task, drawn once for all suites with equal settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
 
 LOSSES = ("n_dropped_relevant", "n_missing_relevant", "n_missing_candidates")
-"""Of a search pool: relevant documents beyond the cap, judged or listed ones not in the corpus."""
+"""Counts of a search pool: relevant documents beyond the cap; documents not in the corpus."""
 
 
 def _settings(context: SettingsContext) -> Any:
@@ -51,8 +51,8 @@ def _settings(context: SettingsContext) -> Any:
 def pool_items(work: Work) -> Produced:
     """One row per (pool_task, item_id): candidate items with stratum, gold and pool weight.
 
-    Loaded by mteb's own code and drawn with seeds from stable keys; texts, candidate lists and
-    train rows lie beside the warehouse as Parquet files named by the pool's hash.
+    mteb loads the data; items are drawn with seeds from stable keys. Texts, candidate lists and
+    train rows are Parquet files beside the warehouse, named by the hash of the pool.
     """
     started = time.perf_counter()
     work.progress("loading data")
@@ -101,9 +101,9 @@ def _shown(pool: Pool, pool_hash: str) -> dict[str, Any]:
     settings=lambda context: context.max_tokens,
 )
 def pool_costs(work: Work) -> Produced:
-    """One row per pool_task: tokens that a selected item costs, and that all items share.
+    """One row per pool_task: tokens of a selected item, and tokens that all items share.
 
-    What a budget of tokens is shared out by, and what selections of other sizes are compared at.
+    A token budget is divided by them, and selections of other sizes are compared by them.
     """
     pool = work.ports.artifacts.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
     row = asdict(count_costs(pool, work.max_tokens))

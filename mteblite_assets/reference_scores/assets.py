@@ -1,9 +1,8 @@
-"""Reference scores: the full score of every reference model, and which models are kept."""
+"""Reference scores: the full score of every reference model, and the kept models."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -42,24 +41,24 @@ def _source_settings(context: SettingsContext) -> Any:
     checks=[
         Check(
             "one_file_per_model_and_task",
-            "Of several revisions, uploads and experiments one file counts.",
+            "One file of several revisions, uploads and experiments counts.",
             "SELECT model_name, task_name, count(*) AS n FROM reference_scores.ingested_files "
             "WHERE picked GROUP BY ALL HAVING count(*) > 1",
         ),
         Check(
             "refusals_have_reasons",
-            "Whatever is refused or taken with a note says why.",
+            "Every score that is refused or taken with a note has a reason.",
             "SELECT * FROM reference_scores.quarantine "
             "WHERE reason = '' OR decision NOT IN ('refused', 'taken')",
         ),
     ],
 )
 def official_results(work: Work) -> Produced:
-    """One row per source: what the official results hold; cells and quarantine lie beside it.
+    """One row per source: counts and content hash of the official results.
 
     Reads a mirror of the results repository, or a Parquet table of it, into `ingested_files`,
-    `ingested_cells` and `quarantine`; of a folder only new and changed files are opened. Which of
-    several files of a (model, task) counts is the leaderboard's rule.
+    `ingested_cells` and `quarantine`. Only new and changed files of a folder are opened. The rule
+    of the leaderboard decides which of several files of a (model, task) counts.
     """
     row = work.ports.full_scores.sources.official.ingest(work.tables, work.progress)
     facts = {str(name): str(value) for name, value in row.iloc[0].items() if name != "content"}
@@ -68,7 +67,7 @@ def official_results(work: Work) -> Produced:
 
 
 def _order(context: SettingsContext) -> tuple[str, ...]:
-    """Sources of full scores, best first; the same for all suites that share the pool."""
+    """Return the sources by precedence; suites that share the pool have equal ones."""
     return tuple(context.catalog.suite(context.entry.suite).file.reference_scores)
 
 
@@ -94,8 +93,8 @@ def _uses_official(context: SettingsContext) -> bool:
 def public_scores(work: Work) -> Produced:
     """One row per (pool_task, public model): its official full score, or why it is refused.
 
-    The mean over the task's splits and subsets, as on mteb's leaderboard; models that lack one
-    of them have no row. Empty where no suite of the pool asks for official scores.
+    The score is the mean over the splits and subsets of the task, as on mteb's leaderboard. Models
+    that lack one of them have no row. Without the source `official` there are no rows.
     """
     rows = pd.DataFrame(columns=SCORE_COLUMNS)
     if _uses_official(work):
@@ -134,9 +133,9 @@ def _settings(context: SettingsContext) -> Any:
 def full_scores(work: Work) -> Produced:
     """One row per (pool_task, model): the main score of the full task, as mteb computes it.
 
-    Taken from the suite's results sources, first match wins; `run` runs mteb with the stored
-    vectors, keeps its result file and reads it back. A model without a score has no row, and
-    does not enter the task; likewise one whose official score is in quarantine.
+    It comes from the first source of the suite that has a score. `run` runs mteb on the stored
+    vectors and stores its result file. A model without a score, or with an official score in
+    quarantine only, has no row and does not enter the task.
     """
     started, order = time.perf_counter(), list(_order(work))
     row, refused = _full_score(work, work.entry, order, work.rows("reference_scores.public_scores"))
@@ -153,7 +152,7 @@ def full_scores(work: Work) -> Produced:
 def _full_score(
     work: Work, entry: TaskEntry, order: list[str], public: pd.DataFrame
 ) -> tuple[dict[str, Any], str]:
-    """A model's full score as a row, empty where no source has one; and why it is refused."""
+    """Return a model's full score as a row, else an empty row; and the reason of a refusal."""
     try:
         found = work.ports.full_scores.full_score(
             entry, work.model, work.max_tokens, order, public, work.progress
@@ -170,7 +169,7 @@ def _full_score(
     code_version="1",
 )
 def full_score_vectors(work: Work) -> Produced:
-    """One row per (pool_task, model): the full scores of all models of a pool side by side."""
+    """One row per (pool_task, model): the full scores of all models of a pool."""
     rows = work.rows("reference_scores.shared_full_scores")[["model", "main_score"]]
     rows = rows.sort_values("model", ignore_index=True)
     facts: dict[str, Any] = {"models": len(rows)}
@@ -191,14 +190,14 @@ def full_score_vectors(work: Work) -> Produced:
     checks=[
         Check(
             "at_most_three_per_family",
-            "Near-copies of one parent must not decide which items look informative.",
+            "At most three models of a family enter the fits; others would be near-copies.",
             "SELECT suite, family, count(*) AS n FROM reference_scores.kept_models "
             "WHERE kept GROUP BY ALL HAVING count(*) > 3",
         )
     ],
 )
 def kept_models(work: Work) -> Produced:
-    """One row per (suite, reference model): kept or pruned, with the score that decided it.
+    """One row per (suite, reference model): kept or pruned, with the score that decides it.
 
     At most three models of a family enter the fits: best, median and worst by full score.
     """
@@ -215,18 +214,10 @@ def kept_models(work: Work) -> Produced:
     return Produced({"reference_scores.kept_models": rows}, facts)
 
 
-def _suite_order(context: SettingsContext) -> Sequence[str]:
-    return context.suite.file.reference_scores
-
-
-def _suite_uses_official(context: SettingsContext) -> bool:
-    return "official" in _suite_order(context)
-
-
 @stage_asset(
     grain=Grain.SUITE_CANDIDATE,
     deps=["suite_tasks"],
-    optional={"public_scores": _suite_uses_official},
+    optional={"public_scores": lambda c: "official" in c.suite.file.reference_scores},
     tables=["reference_scores.candidate_full_scores"],
     code_version="1",
     settings=lambda context: context.ports.models.identify(context.model).fingerprint,
@@ -234,15 +225,15 @@ def _suite_uses_official(context: SettingsContext) -> bool:
     kinds=("duckdb", "huggingface"),
 )
 def candidate_full_scores(work: Work) -> Produced:
-    """One row per (suite, task, candidate): its full scores, only when somebody asks for them.
+    """One row per (suite, task, candidate): its full score, on request.
 
-    A candidate needs no full run; this one shows how near its prediction was.
+    A candidate needs no full run; its full score shows the error of its prediction.
     """
     rows, refused = [], {}
-    public, order = work.rows("reference_scores.public_scores"), list(_suite_order(work))
+    public, order = work.rows("reference_scores.public_scores"), work.suite.file.reference_scores
     for entry in work.suite.tasks:
         mine = public[public["pool_task"] == entry.pool_task] if len(public) else public
-        row, reason = _full_score(work, entry, order, mine)
+        row, reason = _full_score(work, entry, list(order), mine)
         if row:
             rows.append({"task": entry.task, **row})
         elif reason:

@@ -1,4 +1,4 @@
-"""Selections: how many items each task gets, and which."""
+"""Selections: the number of items of each task, and the items."""
 
 from __future__ import annotations
 
@@ -39,32 +39,35 @@ def _sharing_settings(context: SettingsContext) -> Any:
     ],
 )
 def allocations(work: Work) -> Produced:
-    """One row per (suite, task): how many items are selected, and what one costs in tokens.
+    """One row per (suite, task): the number of selected items, and the tokens of one.
 
-    The suite's K of every task, or (`allocation: budget`) as many items as the same tokens pay,
-    shared out by cost and spread so that the macro mean becomes most certain. With
-    `allocation: tokens` K is what average items would be; `tokens`, what they cost, is what counts.
+    The number is the suite's K of the task. With `allocation: budget`, the tokens of all K are
+    divided by cost and spread so that the variance of the macro mean is smallest. With
+    `allocation: tokens`, `tokens` limits the selection and K is a number of average items.
     """
     file = work.suite.file
     counts = {e.task: e.k for e in work.suite.tasks}
     tasks = work.rows("suites.suite_tasks")
     costs = tasks.merge(work.rows("pools.shared_pool_costs"), on="pool_task", how="left")
     rows = costs[["task", "item_tokens"]].assign(spread=None)
-    facts: dict[str, Any] = {"allocation": file.allocation}
     if file.shares_out:
         sharing = sharing_of(work)
-        counts, spreads = sharing.counts(), sharing.spreads()
-        rows["spread"] = rows["task"].map(spreads)
+        counts = sharing.counts()
+        rows["spread"] = rows["task"].map(sharing.spreads())
     rows["k"] = rows["task"].map(counts)
+    tokens = rows["k"] * rows["item_tokens"]
     if file.pays_by_token:
-        rows["tokens"] = rows["k"] * rows["item_tokens"]
-    facts["tokens"] = round(float((rows["k"] * rows["item_tokens"]).sum()))
-    facts["items"] = ", ".join(f"{t} {k}" for t, k in zip(rows["task"], rows["k"], strict=True))
+        rows["tokens"] = tokens
+    facts = {
+        "allocation": file.allocation,
+        "tokens": round(float(tokens.sum())),
+        "items": ", ".join(f"{t} {k}" for t, k in zip(rows["task"], rows["k"], strict=True)),
+    }
     return Produced({"selections.allocations": rows}, facts)
 
 
 def sharing_of(work: Work) -> Sharing:
-    """Return how the suite's budget is shared out, from the rows it was handed."""
+    """Return the division of the suite's token budget, from the work's input rows."""
     file = work.suite.file
     costs = work.rows("suites.suite_tasks").merge(
         work.rows("pools.shared_pool_costs"), on="pool_task"
@@ -81,12 +84,12 @@ def sharing_of(work: Work) -> Sharing:
 
 
 def pays_by_token(context: SettingsContext) -> bool:
-    """Say whether a suite chooses items for tokens, and so must know what each costs."""
+    """Return whether the suite selects items for tokens, and needs the tokens of each item."""
     return context.suite.file.pays_by_token
 
 
 def token_costs_of(work: Work, evidence: TaskEvidence) -> np.ndarray | None:
-    """Return the tokens of each pool item of a task (n_items,), None where not all were counted."""
+    """Return the tokens of each pool item of a task (n_items,), None unless all are counted."""
     pools = work.rows("suites.suite_tasks").set_index("task")["pool_task"]
     counted = work.rows("pools.shared_item_costs")
     rows = counted[counted["pool_task"] == pools[evidence.task]].set_index("item_id")["tokens"]
@@ -95,10 +98,10 @@ def token_costs_of(work: Work, evidence: TaskEvidence) -> np.ndarray | None:
 
 
 def count_and_costs(work: Work, evidence: TaskEvidence) -> tuple[int, np.ndarray | None]:
-    """Return a task's K and, where the suite pays by token, what its items cost; see `choose`.
+    """Return a task's K and, with `allocation: tokens`, the tokens of its items; see `choose`.
 
     Raises:
-        ValueError: the suite pays by token, and the items of the task were not counted.
+        ValueError: `allocation: tokens`, and tokens of some items are not counted.
     """
     k = int(work.rows("selections.allocations").set_index("task")["k"][evidence.task])
     if not pays_by_token(work):
@@ -107,14 +110,14 @@ def count_and_costs(work: Work, evidence: TaskEvidence) -> tuple[int, np.ndarray
     if costs is None:
         raise ValueError(
             f"{evidence.task}: `allocation: tokens` needs the tokens of every item of its pool, "
-            "but some were not counted: run the stage pools again with --force"
+            "but some are not counted: run the stage pools again with --force"
         )
     return k, costs
 
 
 def _settings(context: SettingsContext) -> Any:
     file, description = context.suite.file, context.entry.description
-    if description is None:  # not resolved yet: nothing can run either
+    if description is None:  # an unresolved task cannot run
         return file.per_item.selection, file.set_metric.selection
     per_item = task_kind(description.task_type) == "per_item"
     return (file.per_item if per_item else file.set_metric).selection, file.pool.seed
@@ -142,7 +145,7 @@ def _settings(context: SettingsContext) -> Any:
         ),
         Check(
             "size_as_asked",
-            "A selection has K items, or the whole pool where that is smaller; not by tokens.",
+            "A selection without a token limit has K items, or the whole pool if that is smaller.",
             "SELECT s.suite, s.task, count(*) AS selected, any_value(a.k) AS k "
             "FROM selections.selected_items s JOIN selections.allocations a USING (suite, task) "
             "JOIN pools.pool_stats p USING (suite, task) "
@@ -151,7 +154,7 @@ def _settings(context: SettingsContext) -> Any:
         ),
         Check(
             "tokens_as_paid",
-            "A selection for tokens costs no more; items cost their share of the pool's tokens.",
+            "A selection for tokens keeps its limit; an item costs its share of the pool's tokens.",
             "WITH priced AS (SELECT pool_task, item_id, "
             "tokens / avg(tokens) OVER (PARTITION BY pool_task) AS price "
             "FROM pools.shared_item_costs) "
@@ -168,8 +171,8 @@ def _settings(context: SettingsContext) -> Any:
 def selected_items(work: Work) -> Produced:
     """One row per (suite, task, item_id): method, rank and weight of the K selected items.
 
-    With `allocation: tokens` as many as the task's tokens pay, by gain per token where the method
-    has a gain.
+    With `allocation: tokens`, the tokens of the task limit the items, which are selected by gain
+    per token where the method has a gain.
     """
     file, name = work.suite.file, work.key["task"]
     evidence = evidence_of(work, name)

@@ -1,4 +1,4 @@
-"""Suites: which tasks, models and settings make a lite benchmark.
+"""Suites: the tasks, models and settings of a lite benchmark.
 
 Grain: one row per (suite, task) in `suite_tasks`, one per (suite, model) in `roster`.
 """

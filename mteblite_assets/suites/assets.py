@@ -1,4 +1,4 @@
-"""Suites: what each suite asks for, resolved against mteb, and who its reference models are."""
+"""Suites: the tasks of each suite, resolved against mteb, and its models."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ NOT_IN_ROWS = {
     "models", "description", "calibration", "response_model", "preset", "allocation",
     "token_budget", "interval_level", "validation",
 }  # fmt: skip
-"""Keys of a suite file that other stages alone read, and have among their settings."""
+"""Keys of a suite file that only other stages read, and that are among their settings."""
 
 NOT_CONTENT = ["k", "selection", "estimator", "dataset_revision", "mteb_version"]
-"""Columns of `suite_tasks` that are no reason to make again what depends on the task list.
+"""Columns of `suite_tasks` that are not part of its data version.
 
-Methods are settings of the stages that use them. New data of one task change `resolved_tasks` of
-that task alone. Another version of mteb that gives the same answer changes nothing.
+Methods are settings of the stages that use them. New data of one task change only its row of
+`resolved_tasks`. A new version of mteb with equal tasks changes nothing.
 """
 
 
@@ -57,8 +57,8 @@ def _suite_settings(context: SettingsContext) -> Any:
         ),
         Check(
             "tasks_are_as_frozen",
-            "The installed mteb gives the tasks as they were frozen; a difference is accepted with "
-            "`mteblite tasks --suite NAME --refresh`, never silently.",
+            "The installed mteb has the tasks as they were frozen; only "
+            "`mteblite tasks --suite NAME --refresh` accepts a difference.",
             "SELECT suite, task, what, frozen, found, mteb_version FROM suites.mteb_differences",
         ),
     ],
@@ -66,13 +66,11 @@ def _suite_settings(context: SettingsContext) -> Any:
 def suite_tasks(work: Work) -> Produced:
     """One row per (suite, task): type, main metric, split, subsets, K, selection and estimator.
 
-    Facts of a type that SQL asks for are columns: its lowest score and outcome, and whether the
-    mean outcome is the score.
-
-    Task lists, splits and subsets come from mteb's benchmark or task objects (or the user's
-    files) and are frozen with mteb's version; how an installed mteb of another version differs
-    stands in `suites.mteb_differences`, what of a benchmark cannot take part, and why, in
-    `suites.left_out_tasks`.
+    Facts of the type are columns for SQL: its lowest score and outcome, and whether the mean
+    outcome is the score. Task lists, splits and subsets come from mteb's benchmark or task objects
+    (or the user's files) and are frozen with mteb's version. `suites.mteb_differences` has the
+    differences of another installed version. `suites.left_out_tasks` has the tasks that cannot
+    take part, with the reason.
     """
     suite = work.ports.tasks.resolve(work.suite)
     rows = pd.DataFrame([_task_row(suite, entry) for entry in suite.tasks])
@@ -130,17 +128,13 @@ def _differences(work: Work, suite: Suite) -> pd.DataFrame:
 
 
 def _facts(suite: Suite) -> pd.DataFrame:
-    """What holds for the suite as a whole and reports ask for."""
-    return pd.DataFrame(
-        [
-            {
-                "benchmark": suite.file.benchmark,
-                "headline": suite.file.headline,
-                "n_tasks": len(suite.tasks),
-                "n_left_out": len(suite.left_out),
-            }
-        ]
-    )
+    row = {
+        "benchmark": suite.file.benchmark,
+        "headline": suite.file.headline,
+        "n_tasks": len(suite.tasks),
+        "n_left_out": len(suite.left_out),
+    }
+    return pd.DataFrame([row])
 
 
 def _members(context: SettingsContext) -> Any:
@@ -164,8 +158,8 @@ def _members(context: SettingsContext) -> Any:
 def roster(work: Work) -> Produced:
     """One row per (suite, reference model): the members of the fits, with their families.
 
-    Which models a fit uses is not expressible as a partition mapping, so membership is an
-    asset: adding or removing a reference model changes its data version, a candidate does not.
+    A partition mapping cannot express which models a fit uses, so membership is an asset. A new or
+    removed reference model changes its data version; a candidate does not.
     """
     rows = pd.DataFrame(_members(work), columns=["model", "family"])
     facts = {"models": len(rows), "families": rows["family"].nunique()}
@@ -198,9 +192,9 @@ def _source_of(model: SuiteModel) -> str:
     kinds=("duckdb", "yaml"),
 )
 def registered_models(work: Work) -> Produced:
-    """One row per (suite, model): who is registered now, references and candidates.
+    """One row per (suite, model): the registered references and candidates.
 
-    What views and reports show of a suite is of these models alone.
+    Views and reports show only these models.
     """
     rows = pd.DataFrame(_registered(work), columns=MODEL_COLUMNS)
     roles = {str(role): int(n) for role, n in rows["role"].value_counts().items()}
@@ -220,10 +214,9 @@ def _description(context: SettingsContext) -> Any:
     settings=_description,
 )
 def resolved_tasks(work: Work) -> Produced:
-    """One row per pool_task: the task as mteb defines it, whatever suite asks for it.
+    """One row per pool_task: the task as mteb defines it, independent of the suite.
 
-    Stands between suites and pools so that a changed K, selection or estimator ends here: the
-    row, and so its data version, stays what it was.
+    A changed K, selection or estimator changes no row here, so pools stay fresh.
     """
     row = description_to_json(work.ports.tasks.describe(work.entry))
     kept = {k: v for k, v in row.items() if k not in ("path", "metrics")}

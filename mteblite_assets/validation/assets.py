@@ -1,4 +1,4 @@
-"""Validation: every family held out in turn, every variant, against random and whole pool."""
+"""Validation: every variant with each family held out, compared with random items and the pool."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_assets.item_parameters.assets import EVIDENCE, evidences_of
 from mteblite_assets.selections.assets import sharing_of, token_costs_of
 from mteblite_assets.validation.official_scores import (
-    learns_from_official,
     official_scores,
     official_settings,
+    uses_official,
 )
 
 
@@ -36,9 +36,8 @@ def _settings(context: SettingsContext) -> Any:
 
 
 def validation_settings(work: Work, evidences: list[TaskEvidence]) -> Settings:
-    """Return what all folds of the work's suite share, from the rows it was handed."""
+    """Return the settings of all folds of the work's suite, from its input rows."""
     file = work.suite.file
-    tasks = work.rows("suites.suite_tasks")
     known = {m for e in evidences for m in e.models}
     counts = None
     if file.shares_out:
@@ -48,7 +47,7 @@ def validation_settings(work: Work, evidences: list[TaskEvidence]) -> Settings:
         k_by_task={e.task: e.k for e in work.suite.tasks},
         seed=file.pool.seed,
         public=gather_public_scores(
-            tasks,
+            work.rows("suites.suite_tasks"),
             work.rows("reference_scores.kept_models"),
             work.rows("reference_scores.full_score_vectors"),
             known,
@@ -66,10 +65,10 @@ def validation_settings(work: Work, evidences: list[TaskEvidence]) -> Settings:
 
 @stage_asset(
     grain=Grain.SUITE,
-    # The calibrations are not read: each fold makes its own. They are named so that the graph
-    # shows what is validated, and a change of method validates again.
+    # Each fold makes its own calibrations. The asset is a dep so that the graph shows what is
+    # validated, and a change of method validates again.
     deps=[*EVIDENCE, "pool_costs", "calibrations"],
-    optional={"public_scores": learns_from_official},
+    optional={"public_scores": uses_official},
     tables=[
         "validation.lomo_predictions",
         "validation.lomo_folds",
@@ -99,11 +98,11 @@ def validation_settings(work: Work, evidences: list[TaskEvidence]) -> Settings:
 def lomo_predictions(work: Work) -> Produced:
     """One row per (suite, protocol, variant, fold, model, task): predicted and actual score.
 
-    For every family (and every single model, and for the best families by the lowest) items are
-    fitted, selected and calibrated without it, then its models are predicted. The nested protocol
-    chooses the variant inside each fold, too. Baselines are random items and the whole pool. Joint
-    calibrations learn how tasks go together from the official scores of public models, too, but not
-    from a held-out family's, nor its fine-tunes' and ancestors'.
+    Each fold holds out a family or a single model, or trains on the lowest families and holds out
+    the best. Items are fitted, selected and calibrated without the held-out models, which are then
+    predicted. The nested protocol also chooses the variant inside each fold. Baselines are random
+    items and the whole pool. Joint calibrations also use official scores of public models, without
+    the held-out family, its fine-tunes and its ancestors.
     """
     file = work.suite.file
     evidences, left_out = evidences_of(work)
@@ -164,13 +163,11 @@ def validation_metrics(work: Work) -> Produced:
     `naive_best_mae` (of the best variant, chosen with hindsight) and `optimism` (how much larger
     the nested error is). NaN where a metric is not defined; lower and upper from redrawn families.
     """
-    tasks = work.rows("suites.suite_tasks")
-    types = task_types(tasks)
     folds = work.rows("validation.lomo_folds")
     preset = _preset(work)
     rows = published_metrics(
         work.rows("validation.lomo_predictions"),
-        types,
+        task_types(work.rows("suites.suite_tasks")),
         dict(zip(folds["model"], folds["family"], strict=True)),
         work.rows("validation.fold_ranges"),
         [str(v) for v in preset.variants] if preset else [],

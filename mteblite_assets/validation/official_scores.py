@@ -15,11 +15,11 @@ from mteblite_assets.graph.work import SettingsContext, Work
 
 OFFICIAL = "official"
 RELATIVES = "fine-tunes and ancestors"
-"""Who joins a family of the suite; in the settings, so that a change of it validates again."""
+"""Public models that join a family of the suite; a setting, so that a change validates again."""
 
 
-def learns_from_official(context: SettingsContext) -> bool:
-    """Say whether a suite reads official scores, and has a joint calibration that they teach."""
+def uses_official(context: SettingsContext) -> bool:
+    """Return whether a suite has official scores and a joint calibration fitted on them."""
     file = context.suite.file
     if OFFICIAL not in file.reference_scores:
         return False
@@ -27,41 +27,41 @@ def learns_from_official(context: SettingsContext) -> bool:
     return any(v.calibration in JOINT for v in (Variant.chosen(file), *preset))
 
 
-def release_learns(context: SettingsContext) -> bool:
-    """Say whether the released calibration of a suite is one that official scores teach."""
-    return context.suite.file.calibration in JOINT and learns_from_official(context)
+def lite_suite_uses_official(context: SettingsContext) -> bool:
+    """Return whether the calibration of the lite suite is fitted on official scores."""
+    return context.suite.file.calibration in JOINT and uses_official(context)
 
 
 def official_settings(
-    context: SettingsContext, learns: Callable[[SettingsContext], bool] = learns_from_official
+    context: SettingsContext, uses: Callable[[SettingsContext], bool] = uses_official
 ) -> tuple[Any, ...]:
-    """Return what decides the families of public models: the suite's, and mteb's registry.
+    """Return the settings that decide the families of public models.
 
-    Empty where nothing is learned from them, so that what earlier versions made stays fresh.
+    They are empty where official scores are not used, so that older partitions stay fresh.
     """
-    if not learns(context):
+    if not uses(context):
         return ()
     members = [(m.name, m.family) for m in context.suite.models if m.role == "reference"]
     return RELATIVES, context.ports.tasks.mteb_version, sorted(members)
 
 
 def official_scores(work: Work) -> pd.DataFrame | None:
-    """Return the official scores that teach a suite's joint calibrations; None where none may.
+    """Return the official scores for a suite's joint calibrations; None where they are not used.
 
-    The suite's own models are left out: they are in the evidence already. Reference models without
-    weights are not; they keep the suite's family. A fine-tune joins the family of its nearest
-    ancestor in the suite, and the suite's model takes its own ancestors into its family, so that a
-    fold that holds out a family holds out what is near it.
+    The suite's models with weights are left out, because they are in the evidence. Reference
+    models without weights keep the suite's family. A fine-tune joins the family of its nearest
+    ancestor in the suite. The ancestors of a suite's model join its family. Thus a fold that holds
+    out a family also holds out its relatives.
 
     Returns:
         One row per (model, task): model, family, task, main_score.
     """
-    if not learns_from_official(work):
+    if not uses_official(work):
         return None
     sources = work.ports.full_scores.sources
     listed = [m for m in work.suite.models if m.role == "reference"]
     names = {m.name: sources.public_name(m.name) for m in listed}
-    # A checkpoint's own family goes before that of its variants.
+    # The family of a checkpoint takes precedence over the families of its variants.
     listed.sort(key=lambda m: names[m.name] == m.name)
     families = {names[m.name]: m.family for m in listed}
     tasks = work.rows("suites.suite_tasks")[["task", "pool_task"]]

@@ -216,7 +216,7 @@ def test_models_that_the_registry_renamed_are_found_by_both_names(
     world.ingest()
     assert world.cells() == {("mongodb/voyage-3", "T", "test", "default"): 0.5}
     assert one(world, "taken") == "voyageai/voyage-3 is mongodb/voyage-3 in mteb's registry now"
-    assert world.results.model_name("voyageai/voyage-3") == "mongodb/voyage-3"
+    assert world.results.facts.model_name("voyageai/voyage-3") == "mongodb/voyage-3"
 
 
 @pytest.mark.parametrize(

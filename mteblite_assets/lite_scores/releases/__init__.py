@@ -1,4 +1,4 @@
-"""Releases: lite suites to give away, without any text of a benchmark.
+"""Releases: exported lite suites, without any text of a benchmark.
 
 Grain: one row per (suite, version) in `lite_scores.releases`, one folder each.
 """

@@ -1,4 +1,4 @@
-"""The releases of a suite, made when somebody asks for one."""
+"""The releases of a suite, made on request."""
 
 from __future__ import annotations
 
@@ -11,27 +11,20 @@ from mteblite_assets.lite_scores.assets import lite_suite
 
 @stage_asset(
     grain=Grain.SUITE,
-    deps=[
-        "suite_tasks",
-        "resolved_tasks",
-        "pool_items",
-        "kept_models",
-        "lomo_predictions",
-        "validation_metrics",
-        "lite_suite",
-    ],
+    deps=["suite_tasks", "resolved_tasks", "pool_items", "kept_models", "lomo_predictions",
+          "validation_metrics", "lite_suite"],
     tables=["lite_scores.releases"],
     code_version="1",
     on_request=True,
     keeps_rows=True,
     kinds=("duckdb", "parquet"),
-)
+)  # fmt: skip
 def releases(work: Work) -> Produced:
-    """One row per (suite, version): each release of the lite suite that was ever exported.
+    """One row per (suite, version): each exported release of the lite suite.
 
-    A release is a folder that scores new models without this warehouse: selected items by id,
-    parameters and calibrations, hashes in the place of texts. Its version is a hash of its
-    content; what was released is never changed, a changed lite suite is a new release.
+    A release is a folder that scores new models without this warehouse. It has selected items by
+    id, parameters, calibrations, and hashes in the place of texts. Its version is a hash of its
+    content. A release is never changed; a changed lite suite is a new release.
     """
     created_from = content_version(
         {name: work.rows(name).drop(columns="suite") for name in lite_suite.tables}

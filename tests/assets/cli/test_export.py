@@ -209,7 +209,7 @@ def test_a_new_reference_model_is_a_new_release_and_the_old_one_stays(
         (("score", "m", "--suite", SUITE, "--data", "a=b"), "needs --suite NAME, or --release"),
         (
             ("score", "m", "--suite", SUITE, "--release", "x"),
-            "leave --suite and --family out",
+            "neither --suite nor --family",
         ),
         (("score", "m", "--release", "nowhere"), "no folder nowhere"),
     ],

@@ -88,7 +88,7 @@ def test_runs_of_killed_commands_are_marked_failed(home, tag):
     session.instance.report_dagster_event(
         dg.DagsterEvent("PIPELINE_START", "materialize"), run_id=run.run_id
     )
-    session.bury_dead_runs()
+    session.fail_dead_runs()
     found = session.instance.get_run_by_id(run.run_id)
     expected = dg.DagsterRunStatus.STARTED if tag else dg.DagsterRunStatus.FAILURE
     assert found is not None

@@ -138,7 +138,8 @@ def test_the_document_has_the_published_sections(exported: Path) -> None:
     ]  # fmt: skip
     assert "- a: kept tiny-a1, tiny-a2 (of 2)" in text
     assert "**tiny: 5 models, 4 families** (of 5 models)" in text
-    assert "| family_lomo | macro | anchor/mean/anchorset |" in text
+    cells = [[c.strip() for c in line.split("|")[1:4]] for line in text.splitlines()]
+    assert ["family_lomo", "macro", "anchor/mean/anchorset"] in cells
     assert CANDIDATE[0] not in text
     manifest = json.loads((exported / "release.json").read_text())
     assert manifest["tasks"][0]["dataset_revision"]

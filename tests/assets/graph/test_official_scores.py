@@ -1,4 +1,4 @@
-"""Official scores of public models teach joint calibrations, and nothing else; folds keep out."""
+"""Official scores of public models enter joint calibrations, and nothing else; folds keep out."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def release(home: Path) -> JointCalibration:
     )
 
 
-def teaching_rows(home: Path) -> pd.DataFrame:
-    """What the official scores teach the suite."""
+def official_rows(home: Path) -> pd.DataFrame:
+    """The official scores that the suite fits on."""
     from mteblite_assets.cli.session import Session
     from mteblite_assets.graph.work import Work
     from mteblite_assets.validation.official_scores import official_scores
@@ -76,7 +76,7 @@ def joint_predictions(home: Path) -> pd.DataFrame:
     return rows[rows["variant"].str.endswith("+blup")].reset_index(drop=True)
 
 
-def test_public_models_teach_the_covariance_and_hide_with_their_family(home, upkeep, mirror):
+def test_public_models_enter_the_covariance_and_hide_with_their_family(home, upkeep, mirror):
     change(home, **JOINT | {"reference_scores": ["run"]})
     upkeep()
     alone = release(home)
@@ -88,7 +88,7 @@ def test_public_models_teach_the_covariance_and_hide_with_their_family(home, upk
     assert taught.blup.prior.n_effective == 4 + 7  # relatives of b are one of its family
     assert not np.allclose(taught.blup.prior.covariance, alone.blup.prior.covariance)
     assert ran(upkeep(command="plan")) == {}
-    rows = teaching_rows(home)
+    rows = official_rows(home)
     assert "tiny-c" not in set(rows["model"])
     assert set(rows.loc[rows["model"].isin([TUNE, PARENT]), "family"]) == {"b"}
     assert len(rows) == 9 * len(TASKS)

@@ -227,7 +227,7 @@ def test_refused_scores_are_no_reference_scores(
     public: Official, descriptions: list[TaskDescription]
 ) -> None:
     scores = public.scores(descriptions)
-    lookup = official_lookup(scores, public.results.model_name)
+    lookup = official_lookup(scores, public.results.facts.model_name)
     by_task = {d.task: d for d in descriptions}
     good = lookup("BAAI/bge-large-en-v1.5", by_task["STS17"])
     assert good is not None

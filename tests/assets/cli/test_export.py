@@ -227,7 +227,7 @@ def test_bad_usage(export_home: Path, arguments: tuple[str, ...], message: str) 
     [
         ("./nothing", [], "no folder './nothing'"),
         ("package:nothing", [], "nothing"),
-        ("package:wordllama-64", [], "say where its files are with `--data TinySTS=FOLDER`"),
+        ("package:wordllama-64", [], "give the folder of its files with `--data TinySTS=FOLDER`"),
         ("package:wordllama-64", ["Other=."], "no own data of that name; it has TinySTS"),
         ("package:wordllama-64", ["TinySTS"], "expected TASK=FOLDER"),
     ],

@@ -159,10 +159,8 @@ def test_a_damaged_frozen_file_is_a_problem_of_its_suite_alone(
     (home.resolved / "eng.json").write_text(content)
     found = load_catalog(home)
     assert list(found.problems) == ["eng.yaml"]
-    assert (
-        "eng.json, which says what the suite's tasks are, is damaged" in found.problems["eng.yaml"]
-    )
-    assert "remove it" in found.problems["eng.yaml"]
+    assert "eng.json, the frozen tasks of a suite, is damaged" in found.problems["eng.yaml"]
+    assert "delete it" in found.problems["eng.yaml"]
     assert found.suite("eng-super").resolved
 
 
@@ -172,8 +170,8 @@ def test_a_damaged_record_of_a_model_is_named(tmp_path: Path) -> None:
     (home.models / "eng" / "zz.json").write_text("{")
     found = load_catalog(home)
     assert list(found.problems) == ["eng.yaml"]
-    assert "zz.json, which `mteblite models` wrote, is damaged" in found.problems["eng.yaml"]
-    assert "remove it" in found.problems["eng.yaml"]
+    assert "zz.json, written by `mteblite models`, is damaged" in found.problems["eng.yaml"]
+    assert "delete it" in found.problems["eng.yaml"]
 
 
 def test_all_suites_load_within_a_second(tmp_path: Path) -> None:

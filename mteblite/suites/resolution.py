@@ -10,8 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from mteblite.suites.suite_file import SuiteTask
 from mteblite.suites.task_description import TaskDescription
@@ -27,6 +29,10 @@ class LeftOut:
     task: str
     task_type: str
     reason: str
+
+
+_DESCRIPTION = TypeAdapter(TaskDescription)
+_LEFT_OUT = TypeAdapter(tuple[LeftOut, ...])
 
 
 @dataclass(frozen=True)
@@ -155,7 +161,7 @@ def resolution_to_json(resolution: Resolution) -> dict[str, Any]:
             }
             for t in resolution.tasks.values()
         ],
-        "left_out": [asdict(x) for x in resolution.left_out],
+        "left_out": _LEFT_OUT.dump_python(resolution.left_out, mode="json"),
         "data": dict(resolution.data),
     }
 
@@ -169,23 +175,19 @@ def resolution_from_json(value: Mapping[str, Any]) -> Resolution | None:
         facts = {k: entry[k] for k in entry if k not in ("request", "mteb_version", "part_of")}
         facts["hf_subsets"] = _unpacked(facts["hf_subsets"])
         frozen = FrozenTask(
-            description_from_json(facts), entry["request"], entry["mteb_version"], entry["part_of"]
+            _DESCRIPTION.validate_python(facts),
+            entry["request"],
+            entry["mteb_version"],
+            entry["part_of"],
         )
         tasks[frozen.description.task] = frozen
-    left_out = tuple(LeftOut(**x) for x in value["left_out"])
+    left_out = _LEFT_OUT.validate_python(value["left_out"])
     return Resolution(tasks, value["benchmark"], left_out, value["data"])
 
 
 def description_to_json(description: TaskDescription) -> dict[str, Any]:
     """Return a JSON-able form of a description."""
-    return asdict(description)
-
-
-def description_from_json(value: Mapping[str, Any]) -> TaskDescription:
-    """Return the description that `description_to_json` wrote."""
-    tuples = {"splits", "hf_subsets", "metrics"}
-    fields: dict[str, Any] = {k: tuple(v) if k in tuples else v for k, v in value.items()}
-    return TaskDescription(**fields)
+    return dict(_DESCRIPTION.dump_python(description, mode="json"))
 
 
 def without(resolution: Resolution, tasks: Iterable[str]) -> Resolution:

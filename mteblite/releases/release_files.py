@@ -112,6 +112,7 @@ def read_release(folder: Path) -> SuiteRelease:
             f"{folder} is named release {manifest['version']}, but its content is "
             f"{release.version}: it was changed after it was written; export it again"
         )
+    _check_derived(release, folder)
     return release
 
 
@@ -204,8 +205,8 @@ def _write_files(release: SuiteRelease, folder: Path) -> None:
     folders = task_folders(t.task for t in release.tasks)
     for task in release.tasks:
         _write_task(task, folder / "tasks" / folders[task.task])
-    lines = pd.DataFrame([t.fitted.calibration_row() for t in release.tasks])
-    lines.to_parquet(folder / "calibrations.parquet", index=False)
+    for name, table in _derived_tables(release).items():
+        table.to_parquet(folder / name, index=False)
     intervals = pd.DataFrame(release.interval_records())
     intervals.astype({"half_width": float}).to_parquet(folder / "intervals.parquet", index=False)
     if release.joint is not None:
@@ -218,9 +219,36 @@ def _write_files(release: SuiteRelease, folder: Path) -> None:
     _write_text(folder / CHECKSUMS, listed)
 
 
+def _derived_tables(release: SuiteRelease) -> dict[str, pd.DataFrame]:
+    """Return the tables that repeat what `fitted.json` holds, for readers without mteblite."""
+    folders = task_folders(t.task for t in release.tasks)
+    tables = {f"tasks/{folders[t.task]}/items.parquet": items_table(t) for t in release.tasks}
+    rows = [t.fitted.calibration_row() for t in release.tasks]
+    return {**tables, "calibrations.parquet": pd.DataFrame(rows)}
+
+
+def _check_derived(release: SuiteRelease, folder: Path) -> None:
+    """Compare the derived tables with the content; columns of other versions are not compared.
+
+    Raises:
+        ReleaseError: a table says something else than the content.
+    """
+    for name, table in _derived_tables(release).items():
+        found = pd.read_parquet(folder / name)
+        columns = [column for column in table if column in found]
+        try:
+            pd.testing.assert_frame_equal(
+                found[columns], table[columns].reset_index(drop=True), check_dtype=False
+            )
+        except AssertionError as error:
+            raise ReleaseError(
+                f"{folder / name} differs from what the release computes with: it was changed "
+                "after it was written; export it again"
+            ) from error
+
+
 def _write_task(task: ReleasedTask, folder: Path) -> None:
     folder.mkdir(parents=True)
-    items_table(task).to_parquet(folder / "items.parquet", index=False)
     _write_text(folder / "fitted.json", task.fitted.to_json())
     # The files that `Pool.load` reads, with hashes instead of texts.
     place, pool = folder / "pool", task.pool

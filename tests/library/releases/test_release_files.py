@@ -215,7 +215,26 @@ def _rename(folder: Path) -> None:
     path.write_text(path.read_text().replace('"small-', '"other-'))
 
 
-@pytest.mark.parametrize("change", [_shift_intercept, _drop_task, _rename])
+def _scale_column(name: str, column: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        table = pd.read_parquet(folder / name)
+        table[column] *= 1.1
+        table.to_parquet(folder / name, index=False)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _shift_intercept,
+        _drop_task,
+        _rename,
+        _scale_column("calibrations.parquet", "slope"),
+        _scale_column("tasks/SmallSTS/items.parquet", "weight"),
+        _scale_column("intervals.parquet", "half_width"),
+    ],
+)
 def test_changed_content_with_new_checksums_is_refused(
     folder: Path, change: Callable[[Path], None]
 ) -> None:

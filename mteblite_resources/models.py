@@ -50,10 +50,9 @@ class Models:
         self._identities: dict[str, ModelIdentity] = {}
         self._encoders = _OpenEncoders(ENCODERS_KEPT)
 
-    @property
-    def numerics(self) -> str:
-        """Precision and backend where they change vectors, else ""."""
-        return self._encoding.numerics
+    def numerics(self, model: SuiteModel) -> str:
+        """Return precision and backend where they change a model's vectors, else ""."""
+        return self._encoding.of_model(model).numerics
 
     def with_weights(self, model: SuiteModel) -> SuiteModel:
         """Return the model if it has weights.

@@ -77,6 +77,10 @@ class EncodingSettings:
         """Precision and backend where they change vectors, "" for the defaults."""
         return "-".join(p for p in (self.dtype, self.backend) if p and p != "torch")
 
+    def of_model(self, spec: SuiteModel) -> EncodingSettings:
+        """Return the settings of a model; packaged models have one precision and one backend."""
+        return replace(self, dtype=None, backend="torch") if spec.is_packaged else self
+
 
 def open_encoder(
     spec: SuiteModel,
@@ -108,11 +112,9 @@ def open_encoder(
     """
     if max_tokens is not None and max_tokens < 1:
         raise ValueError(f"max_tokens is {max_tokens}; it must be positive, or null for no cap")
-    settings = settings or EncodingSettings()
+    settings = (settings or EncodingSettings()).of_model(spec)
     model: RunningModel
     if spec.is_packaged:
-        # Precision and backend apply to sentence-transformers only.
-        settings = replace(settings, dtype=None, backend="torch")
         names = None if keep is None else [k.removeprefix("package:") for k in keep]
 
         def fingerprint(name: str) -> str:

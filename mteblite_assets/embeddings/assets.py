@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 def model_settings(context: SettingsContext) -> Any:
     """Return the settings of partitions of a model: its fingerprint and numerics."""
-    return context.ports.models.identify(context.model).fingerprint, context.ports.models.numerics
+    models, model = context.ports.models, context.model
+    return models.identify(model).fingerprint, models.numerics(model)
 
 
 def pool_and_encoder(work: Work) -> tuple[Pool, StoredEncoder]:
@@ -59,7 +60,7 @@ def embedding_stats(work: Work) -> Produced:
     identity = work.ports.models.identify(work.model)
     encoded, seconds = encoder.counts.encoded - before, time.perf_counter() - started
     row = _row(identity, vectors, encoded, seconds)
-    version = f"{identity.fingerprint} {pool.pool_hash()} {work.ports.models.numerics}"
+    version = f"{identity.fingerprint} {pool.pool_hash()} {work.ports.models.numerics(work.model)}"
     facts = {k: row[k] for k in ("n_texts", "n_encoded", "dim", "revision")}
     facts["texts_per_second"] = round(encoded / seconds, 1) if encoded else 0.0
     return Produced({"embeddings.embedding_stats": pd.DataFrame([row])}, facts, version=version)

@@ -203,7 +203,11 @@ def test_settings_are_checked() -> None:
     with pytest.raises(ValueError, match="dtype is 'int4'"):
         EncodingSettings(dtype="int4")
     assert EncodingSettings().numerics == ""
-    assert EncodingSettings(dtype="bfloat16", backend="onnx").numerics == "bfloat16-onnx"
+    settings = EncodingSettings(dtype="bfloat16", backend="onnx")
+    assert settings.numerics == "bfloat16-onnx"
+    folder = SuiteModel.named("m", "f", path="m")
+    assert settings.of_model(folder).numerics == "bfloat16-onnx"
+    assert settings.of_model(SuiteModel.named("package:minilm-l6", "f")).numerics == ""
 
 
 def test_packaged_models_store_their_siblings(tmp_path: Path, tiny_tasks: Any) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from cachetools import LRUCache
 
+from mteblite.files import write_whole
 from mteblite.pools.pool import Pool
-from mteblite_resources.frozen_tasks import write_file
 
 POOLS_KEPT = 12
 
@@ -45,7 +45,7 @@ class Artifacts:
         name = hashlib.sha256(content).hexdigest()[:32] + ".npy"
         path = self._observations / name
         if not path.exists():
-            write_file(path, content)
+            write_whole(path, lambda stream: stream.write(content))
         return name
 
     def load_array(self, name: str) -> np.ndarray:

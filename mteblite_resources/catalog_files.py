@@ -15,6 +15,7 @@ from cachetools.keys import hashkey
 
 from mteblite.calibrations.levels import ALL_CALIBRATIONS
 from mteblite.calibrations.registry import ESTIMATORS, SET_ESTIMATORS
+from mteblite.files import write_json
 from mteblite.item_parameters.fitting import RESPONSE_MODELS
 from mteblite.sample.models.catalog import packaged_model
 from mteblite.selections.registry import SELECTORS
@@ -31,7 +32,7 @@ from mteblite.suites.suite_model import SuiteModel
 from mteblite.task_types.registry import own_data_types
 from mteblite.validation.folds import PROTOCOLS
 from mteblite.validation.presets import packaged_presets
-from mteblite_resources.frozen_tasks import packaged_suites, recall_resolution, stamp, write_json
+from mteblite_resources.frozen_tasks import packaged_suites, recall_resolution, stamp
 from mteblite_resources.home import Home
 
 SUITE_FILES_KEPT = 256

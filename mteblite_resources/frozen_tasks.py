@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from cachetools import LRUCache, cached
 
 import mteblite.suites as suites_stage
+from mteblite.files import write_json
 from mteblite.suites.resolution import (
     Resolution,
     applicable,
@@ -79,20 +77,6 @@ def stamp(path: Path) -> tuple[int, int]:
     """Return time (ns) and size (bytes) of a file, which change when it is written."""
     stat = path.stat()
     return stat.st_mtime_ns, stat.st_size
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file atomically."""
-    write_file(path, json.dumps(value, indent=1, sort_keys=True).encode())
-
-
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file atomically: readers see all of it or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
-    with os.fdopen(handle, "wb") as stream:
-        stream.write(content)
-    Path(scratch).replace(path)
 
 
 def _read(path: Path) -> Resolution | None:

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import dagster as dg
@@ -103,9 +102,9 @@ def suite_files_sensor(job: Any, upkeep: Any, partitions: Partitions) -> dg.Sens
         description="Finds changed suite files and added or removed reference models.",
     )
     def suite_files(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        from mteblite_resources.resources import default_resources, workbench_of
+        from mteblite_resources.resources import default_workbench
 
-        bench = workbench_of(SimpleNamespace(**default_resources()))
+        bench = default_workbench()
         register_partitions(context.instance, bench.catalog(), bench)
         asked = json.loads(context.cursor or "{}")
         loaded = partitions.catalog.suites

@@ -1,6 +1,7 @@
 """The four Dagster resources that a workbench is made from."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dagster as dg
@@ -85,3 +86,8 @@ def workbench_of(resources: Any) -> Workbench:
         resources.encoders.get_settings(),
         resources.results_source.get_official(),
     )
+
+
+def default_workbench() -> Workbench:
+    """Return the workbench of the definitions' resources, outside of a run."""
+    return workbench_of(SimpleNamespace(**default_resources()))

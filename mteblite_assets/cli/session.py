@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from functools import cached_property
 from importlib.util import find_spec
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from mteblite.suites.catalog import Catalog, Suite
@@ -51,9 +50,9 @@ class Session:
     @cached_property
     def bench(self) -> Workbench:
         """The workbench, with the resources of the definitions."""
-        from mteblite_resources.resources import default_resources, workbench_of
+        from mteblite_resources.resources import default_workbench
 
-        return workbench_of(SimpleNamespace(**default_resources()))
+        return default_workbench()
 
     @property
     def catalog(self) -> Catalog:

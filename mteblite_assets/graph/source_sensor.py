@@ -1,7 +1,6 @@
 """The sensor on the official results: a changed mirror or table is read again by the daemon."""
 
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import dagster as dg
@@ -46,9 +45,9 @@ def official_results_sensor(job: Any) -> dg.SensorDefinition:
         description="Notices new, changed and removed files of official results.",
     )
     def official_results(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        from mteblite_resources.resources import default_resources, workbench_of
+        from mteblite_resources.resources import default_workbench
 
-        bench = workbench_of(SimpleNamespace(**default_resources()))
+        bench = default_workbench()
         try:
             now = changed_state(bench)
         except (ValueError, OSError) as error:

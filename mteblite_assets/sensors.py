@@ -1,230 +1,178 @@
-"""The sensors: finished checkpoints are scored, and changed suite files start runs."""
+"""The sensor of a home: finished checkpoints are registered, and what is stale is run."""
 
+from __future__ import annotations
+
+import hashlib
 import json
-from dataclasses import dataclass
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
 from mteblite.suites.catalog import Catalog
-from mteblite_assets.flow import declarations
-from mteblite_assets.graph.keys import Grain, Scope, columns_of
-from mteblite_assets.graph.partitions import CANDIDATES, Partitions
-from mteblite_assets.graph.plan import Ledger, require, scoped_keys, why_stale
-from mteblite_assets.graph.upkeep import JOB, register_partitions, scope_config
-from mteblite_assets.graph.watching import Arrival, arrivals
-from mteblite_assets.graph.work import SettingsContext
-from mteblite_resources.catalog_files import load_catalog, register_model
+from mteblite_assets.graph.judge import Request, Verdict, judge
+from mteblite_assets.graph.runs import KIND, PLAN, scope_config
+from mteblite_assets.graph.watching import Arrival, Look, look_at
+from mteblite_resources.catalog_files import register_model
 from mteblite_resources.home import Home
-from mteblite_resources.warehouse import Warehouse, read_ledger
+from mteblite_resources.resources import default_workbench
 from mteblite_resources.workbench import Workbench
 
 SECONDS = 10
-SUITE_ROOTS = ("suite_tasks", "roster")
-"""Assets without inputs other than files."""
+PLAN_SECONDS = 60
+"""The plan is asked at least so often: models, own data and official results are other files."""
+PRIORITY = {"scores": "10", "upkeep": "0"}
 
 
-def lite_scoring_job(partitions: Partitions) -> Any:
-    """Return the job of one checkpoint: encode the selected texts, score, predict."""
-    return dg.define_asset_job(
-        "lite_scoring",
-        selection=dg.AssetSelection.assets("lite_scores"),
-        partitions_def=partitions.by_grain[Grain.SUITE_CANDIDATE],
-        description="Lite scores of one candidate on one suite, from the selected items only.",
-    )
+@dataclass
+class _Cursor:
+    """What one look leaves to the next.
+
+    Attributes:
+        checkpoints: of the watched folder, see `watching`.
+        stale: of the suites in use, see `judge`.
+        stamp: of the files that say what is asked for and what is made; "" while anything is stale.
+        planned: time of the last plan, in seconds.
+    """
+
+    checkpoints: dict[str, dict[str, str]] = field(default_factory=dict)
+    stale: dict[str, str] = field(default_factory=dict)
+    stamp: str = ""
+    planned: float = 0.0
+
+    @classmethod
+    def parse(cls, text: str | None) -> _Cursor:
+        """Read the cursor; one of an earlier version counts as none."""
+        try:
+            return cls(**json.loads(text or "{}"))
+        except TypeError:
+            return cls()
 
 
-def checkpoint_sensor(job: Any, partitions: Partitions) -> dg.SensorDefinition:
-    """Return the sensor on MTEBLITE_CHECKPOINTS (default: `checkpoints` in the home folder)."""
+def upkeep_sensor(job: Any) -> dg.SensorDefinition:
+    """Return the sensor of the home; it starts runs of the `materialize` job."""
 
     @dg.sensor(
-        name="checkpoints",
+        name="upkeep",
         job=job,
         minimum_interval_seconds=SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Registers each finished checkpoint as a candidate and scores it.",
+        description="Registers finished checkpoints and runs what `mteblite plan` names, for "
+        "suites that were materialized once.",
     )
-    def checkpoints(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        home = Home.from_environment()
-        folder = home.checkpoints
-        if not folder.is_dir():
-            return dg.SkipReason(f"{folder} is not there (unmounted?); nothing is removed")
-        catalog = load_catalog(home)
-        # A suite that was added or removed after the definitions were loaded has no partition.
-        known = set(catalog.suites) & set(partitions.catalog.suites)
-        scorable = [suite for suite in _lite_suites(home) if suite in known]
-        arrived, cursor, waiting = arrivals(
-            folder, sorted(catalog.suites), scorable, context.cursor or ""
-        )
-        found = [a for a in arrived if not _name_is_taken(a, catalog)]
-        waiting += [
-            f"{a.name} (suite {a.suite} has another model of this name: rename the folder)"
-            for a in arrived
-            if a not in found
-        ]
-        if not found:
-            context.update_cursor(cursor)
-            return dg.SkipReason(
-                f"not finished: {', '.join(waiting)}" if waiting else "nothing new"
-            )
-        return _scoring_of(found, home, cursor)
-
-    return checkpoints
-
-
-def suite_files_job(partitions: Partitions) -> Any:
-    """Return the job that brings a suite's tasks and members up to date."""
-    return dg.define_asset_job(
-        "suite_files",
-        selection=dg.AssetSelection.assets(*SUITE_ROOTS),
-        partitions_def=partitions.by_grain[Grain.SUITE],
-        description="Reads a suite's file and registered models again; later assets follow.",
-    )
-
-
-def suite_files_sensor(job: Any, upkeep: Any, partitions: Partitions) -> dg.SensorDefinition:
-    """Return the sensor on suite files and registered models.
-
-    Files are not assets, so the daemon does not see their changes. Only suites that have been
-    built are compared; a new suite starts with `mteblite materialize`.
-
-    Args:
-        job: brings tasks and members up to date, suite by suite.
-        upkeep: the `materialize` job, for stages whose methods changed.
-        partitions: those of the loaded definitions.
-    """
-
-    @dg.sensor(
-        name="suite_files",
-        jobs=[job, upkeep],
-        minimum_interval_seconds=3 * SECONDS,
-        default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Finds changed suite files and added or removed reference models.",
-    )
-    def suite_files(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        from mteblite_resources.resources import default_workbench
-
+    def upkeep(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         bench = default_workbench()
-        register_partitions(context.instance, bench.catalog(), bench)
-        asked = json.loads(context.cursor or "{}")
-        loaded = partitions.catalog.suites
-        changed = {s: state for s, state in changed_suites(bench).items() if s in loaded}
-        digests = {suite: state.digest for suite, state in changed.items()}
-        # A cursor instead of a run key, because a return to an earlier file is also a change.
-        new = [suite for suite, digest in digests.items() if asked.get(suite) != digest]
-        if not new:
-            context.update_cursor(json.dumps(digests))
-            return dg.SkipReason("no suite that has been built changed")
+        cursor = _Cursor.parse(context.cursor)
+        look = _look(bench, cursor)
+        cursor.checkpoints = look.cursor
+        stamp, now = _stamp(bench.home), time.time()
+        recent = 0 <= now - cursor.planned < PLAN_SECONDS
+        if recent and stamp == cursor.stamp and not look.arrived:
+            verdict = Verdict([], {}, [])
+        else:
+            verdict = _verdict(bench, context.instance, look, cursor)
+            cursor.stale, cursor.planned = verdict.stale, now
+            cursor.stamp = "" if verdict.stale else stamp
+        message = _message(look, verdict)
+        context.log.info(message)
+        text = json.dumps(asdict(cursor))
+        if not verdict.requests:
+            context.update_cursor(text)
+            return dg.SkipReason(message)
         return dg.SensorResult(
-            run_requests=[
-                request for suite in new for request in _requests_of(suite, changed[suite], job)
-            ],
-            cursor=json.dumps(digests),
+            run_requests=[_run_request(r) for r in verdict.requests],
+            cursor=text,
         )
 
-    return suite_files
+    return upkeep
 
 
-@dataclass(frozen=True)
-class Changed:
-    """A suite whose file or members differ from the built ones.
-
-    Attributes:
-        digest: hash of the present settings.
-        roots: whether tasks or members must be read again.
-        stages: stages whose methods changed, in flow order.
-    """
-
-    digest: str
-    roots: bool
-    stages: tuple[str, ...]
-
-
-def changed_suites(bench: Workbench) -> dict[str, Changed]:
-    """Return built suites whose file or members have changed."""
-    with bench.warehouse.session() as connection:
-        ledger = read_ledger(connection)
-    catalog = bench.catalog()
-    changed: dict[str, Changed] = {}
-    for suite in sorted(catalog.suites):
-        context = SettingsContext({"suite": suite}, catalog, bench.ports)
-        needs = [require(declarations()[name], context, suite, ledger) for name in SUITE_ROOTS]
-        entries = [ledger.get((name, suite)) for name in SUITE_ROOTS]
-        if any(entry is None for entry in entries):
-            continue
-        roots = any(why_stale(e, n) for e, n in zip(entries, needs, strict=True))
-        hashes, stages = _changed_methods(suite, catalog, bench, ledger)
-        if roots or stages:
-            digest = "-".join([*(n.settings_hash for n in needs), *hashes])
-            changed[suite] = Changed(digest, roots, stages)
-    return changed
-
-
-def _changed_methods(
-    suite: str, catalog: Catalog, bench: Workbench, ledger: Ledger
-) -> tuple[list[str], tuple[str, ...]]:
-    """Return the present settings of assets built with others, and the stages of these assets."""
-    hashes, stages = [], []
-    for declaration in declarations().values():
-        of_suite = declaration.grain in (Grain.SUITE, Grain.SUITE_TASK)
-        if not of_suite or declaration.settings is None or declaration.name in SUITE_ROOTS:
-            continue
-        for key in scoped_keys(declaration, Scope(suite), catalog):
-            entry = ledger.get((declaration.name, key))
-            if entry is None or entry["status"] != "ok":
-                continue
-            context = SettingsContext(columns_of(declaration.grain, key), catalog, bench.ports)
-            now = require(declaration, context, key, ledger).settings_hash
-            if now != entry["settings_hash"]:
-                hashes.append(now)
-                stages.append(declaration.stage)
-    return hashes, tuple(dict.fromkeys(stages))
-
-
-def _requests_of(suite: str, state: Changed, job: Any) -> list[dg.RunRequest]:
-    """Return the runs of a changed suite; later assets follow automatically."""
-    requests = []
-    if state.roots:
-        requests.append(dg.RunRequest(partition_key=suite, job_name=job.name))
-    if state.stages:
-        config = scope_config(Scope(suite, stages=state.stages), force=False, on_request=[])
-        requests.append(dg.RunRequest(job_name=JOB, run_config=config))
-    return requests
-
-
-def _name_is_taken(arrival: Arrival, catalog: Catalog) -> bool:
-    """Return whether a model of this name from another place would be replaced."""
-    if arrival.suite not in catalog.suites:
-        return False
-    known = {m.name: m.path for m in catalog.suites[arrival.suite].models}
-    return arrival.name in known and known[arrival.name] != arrival.path
-
-
-def _scoring_of(found: list[Arrival], home: Home, cursor: str) -> dg.SensorResult:
-    """Register checkpoints as candidates and ask for their scores."""
-    for arrival in found:
-        register_model(home, arrival.suite, arrival.as_model())
-    names = sorted({a.name for a in found})
-    candidates = dg.DynamicPartitionsDefinition(name=CANDIDATES)
-    return dg.SensorResult(
-        run_requests=[_request(a) for a in found],
-        dynamic_partitions_requests=[candidates.build_add_request(names)],
-        cursor=cursor,
+def _look(bench: Workbench, cursor: _Cursor) -> Look:
+    """Look at the watched folder and register what has arrived."""
+    folder, catalog = bench.home.checkpoints, bench.catalog()
+    if not folder.is_dir():
+        waiting = {str(folder): "is not there (unmounted?); nothing is removed"}
+        return Look(waiting=waiting, cursor=cursor.checkpoints)
+    released = [suite for suite in _lite_suites(bench) if suite in catalog.suites]
+    look = look_at(
+        folder,
+        sorted(catalog.suites),
+        released,
+        cursor.checkpoints,
+        lambda arrival: _why_refused(arrival, catalog, bench),
     )
+    for arrival in look.arrived:
+        register_model(bench.home, arrival.suite, arrival.as_model())
+    return look
 
 
-def _request(arrival: Arrival) -> dg.RunRequest:
-    return dg.RunRequest(
-        # The same files are scored once; a checkpoint overwritten in place is a new request.
-        run_key=f"{arrival.suite} {arrival.name} {arrival.fingerprint}",
-        partition_key=dg.MultiPartitionKey({"suite": arrival.suite, "candidate": arrival.name}),
-        tags={"mteblite/checkpoint": arrival.name},
-    )
-
-
-def _lite_suites(home: Home) -> list[str]:
+def _why_refused(arrival: Arrival, catalog: Catalog, bench: Workbench) -> str:
+    """Return why a checkpoint cannot be scored, or ""."""
+    known = {m.name: m.path for m in catalog.suite(arrival.suite).models}
+    if arrival.name in known and known[arrival.name] != arrival.path:
+        return f"suite {arrival.suite} has another model of this name: rename the folder"
     try:
-        rows = Warehouse(home.writer, home.snapshot).query(
+        bench.ports.models.identify(arrival.as_model())
+    except (ValueError, OSError) as error:
+        return str(error)
+    return ""
+
+
+def _verdict(
+    bench: Workbench, instance: dg.DagsterInstance, look: Look, cursor: _Cursor
+) -> Verdict:
+    ledger = bench.warehouse.ledger()
+    arrived = {(a.suite, a.name) for a in look.arrived}
+    return judge(bench, ledger, instance, arrived=arrived, before=cursor.stale)
+
+
+def _stamp(home: Home) -> str:
+    """Return a digest of suite files, registered models, frozen tasks and the warehouse's files."""
+    places = [home.suites, home.models, home.resolved]
+    files = [p for place in places for p in place.rglob("*") if p.is_file()]
+    files += [home.writer, home.writer.with_name(home.writer.name + ".wal")]
+    return hashlib.sha256(json.dumps(sorted(map(_state, files))).encode()).hexdigest()[:16]
+
+
+def _state(file: Path) -> list[str | int]:
+    try:
+        stat = file.stat()
+    except OSError:
+        return [str(file)]
+    return [str(file), stat.st_size, stat.st_mtime_ns]
+
+
+def _message(look: Look, verdict: Verdict) -> str:
+    """Return what the tick says."""
+    parts = [
+        *(f"{r.kind} of suite {r.scope.suite} starts" for r in verdict.requests),
+        *(f"{name} is refused: {why}" for name, why in look.refused.items()),
+        *(f"{name} waits: {why}" for name, why in look.waiting.items()),
+        *verdict.notes,
+    ]
+    if not verdict.requests and verdict.stale:
+        parts.append(f"suites {', '.join(verdict.stale)} are stale; a run starts when two looks "
+                     "see the same files")  # fmt: skip
+    return "; ".join(parts) or "nothing is stale"
+
+
+def _run_request(request: Request) -> dg.RunRequest:
+    return dg.RunRequest(
+        run_config=scope_config(request.scope, retry=False),
+        tags={
+            KIND: request.kind,
+            PLAN: request.digest,
+            "mteblite/suite": request.scope.suite,
+            "dagster/priority": PRIORITY[request.kind],
+        },
+    )
+
+
+def _lite_suites(bench: Workbench) -> list[str]:
+    try:
+        rows = bench.warehouse.query(
             "SELECT DISTINCT suite FROM lite_scores.lite_suites ORDER BY suite"
         )
     except FileNotFoundError:

@@ -18,8 +18,16 @@ nux:
   enabled: false
 concurrency:
   runs:
-    max_concurrent_runs: 2
+    max_concurrent_runs: 4
+    # A new checkpoint waits for no other run; upkeep and runs of the UI go one by one.
+    tag_concurrency_limits:
+      - {key: mteblite/kind, value: scores, limit: 1}
+      - {key: mteblite/kind, value: upkeep, limit: 1}
+      - {key: dagster/from_ui, limit: 1}
+      - {key: dagster/backfill, limit: 1}
 """
+EARLIER = "concurrency:\n  runs:\n    max_concurrent_runs: 2\n"
+"""How the file of an earlier version ends that nobody has edited."""
 
 
 class HomeVariables(BaseSettings):
@@ -127,6 +135,6 @@ class Home:
         for folder in (self.root, self.suites, self.models, self.checkpoints, self.dagster):
             folder.mkdir(parents=True, exist_ok=True)
         settings = self.dagster / "dagster.yaml"
-        if not settings.exists():
+        if not settings.exists() or settings.read_text().endswith(EARLIER):
             settings.write_text(DAGSTER_YAML)
         return self

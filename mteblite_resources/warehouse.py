@@ -57,6 +57,13 @@ class Warehouse:
                     connection.execute("ROLLBACK")
                 raise
 
+    def ledger(self) -> dict[tuple[str, str], dict[str, Any]]:
+        """Return the ledger as (asset, partition_key) -> entry; {} where there is no warehouse."""
+        if not self.writer.exists():
+            return {}
+        with self.session() as connection:
+            return read_ledger(connection)
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the writer's lock without a connection, for dbt's own connection."""
@@ -139,7 +146,7 @@ def read_ledger(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], 
     """Return the ledger as (asset, partition_key) -> entry."""
     rows = connection.execute(
         "SELECT asset, partition_key, status, data_version, code_version, settings_hash, inputs, "
-        "reason, n_rows, seconds FROM ledger.partitions"
+        "reason, n_rows, seconds, run_id FROM ledger.partitions"
     )
     names = [column[0] for column in rows.description[2:]]
     entries = {}

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from mteblite_assets.cli.session import Session
-from mteblite_assets.graph.declaration import Declaration
+from mteblite_assets.flow import declarations
 from mteblite_assets.graph.keys import Scope
-from mteblite_assets.graph.plan import AssetPlan, Ledger, plan_asset, scoped_keys, wanted_assets
-from mteblite_assets.graph.upkeep import OP, failures_in, scope_config
-from mteblite_assets.graph.work import SettingsContext
+from mteblite_assets.graph.plan import AssetPlan, plan_scope
+from mteblite_assets.graph.runs import OP, scope_config
+from mteblite_assets.graph.upkeep import failures_in
 
 PASSES = 3
 
@@ -54,6 +53,11 @@ class Report:
             self.failed.setdefault(name, {}).update(other.failed.get(name, {}))
         self.failed_checks += [c for c in other.failed_checks if c not in self.failed_checks]
 
+    def problems(self, asset: str) -> dict[str, str]:
+        """Return by partition why partitions of an asset failed or could not run."""
+        plan = self.plans.get(asset, AssetPlan())
+        return {key: plan.reasons[key] for key in plan.blocked} | self.failed.get(asset, {})
+
     @property
     def good(self) -> bool:
         """Whether all partitions are fresh or ran and all checks passed."""
@@ -89,24 +93,15 @@ class Report:
         }
 
 
-def materialize(
-    session: Session, scope: Scope, *, force: bool = False, on_request: Iterable[str] = ()
-) -> Report:
-    """Run missing and stale partitions of a scope, asset by asset in flow order.
-
-    Args:
-        session: the home.
-        scope: suite, tasks, models, stages.
-        force: run fresh partitions, too.
-        on_request: names of assets that run only on request.
-    """
+def materialize(session: Session, scope: Scope, *, force: bool = False) -> Report:
+    """Run missing and stale partitions of a scope, asset by asset in flow order."""
     session.check_scope(scope)
     session.fail_dead_runs()
     session.resolve(scope.suite)
     report = Report(scope.suite)
     # A later pass runs what another process made stale during the first one.
     for attempt in range(PASSES):
-        config = scope_config(scope, force=force and not attempt, on_request=list(on_request))
+        config = scope_config(scope, force=force and not attempt)
         result = session.execute_job(config, {"suite": scope.suite, "command": "materialize"})
         made = _output_of(result)
         report.add_run(made)
@@ -143,12 +138,9 @@ def dry_run(session: Session, scope: Scope, *, force: bool = False) -> Report:
     session.check_scope(scope)
     session.resolve(scope.suite)
     report = Report(scope.suite)
-    ledger = session.ledger()
-    will_run: dict[str, set[str]] = {}
-    for declaration in wanted_assets(scope):
-        plan = _plan(session, declaration, scope, ledger, force=force, will_run=will_run)
-        will_run[declaration.name] = set(plan.run)
-        report.add(declaration.name, declaration.stage, plan)
+    plans = plan_scope(scope, session.catalog, session.bench.ports, session.ledger(), force=force)
+    for name, plan in plans.items():
+        report.add(name, declarations()[name].stage, plan)
     return report
 
 
@@ -156,29 +148,14 @@ def status(session: Session, suite: str) -> dict[str, dict[str, int]]:
     """Return by stage the numbers of fresh, stale, missing and failed partitions."""
     ledger = session.ledger()
     counts: dict[str, dict[str, int]] = {}
-    for declaration in wanted_assets(Scope(suite)):
-        plan = _plan(session, declaration, Scope(suite), ledger, force=False, will_run=None)
+    plans = plan_scope(Scope(suite), session.catalog, session.bench.ports, ledger, look_ahead=False)
+    for name, plan in plans.items():
         stage = counts.setdefault(
-            declaration.stage, {"fresh": 0, "stale": 0, "missing": 0, "failed": 0}
+            declarations()[name].stage, {"fresh": 0, "stale": 0, "missing": 0, "failed": 0}
         )
         stage["fresh"] += len(plan.fresh)
         for key in [*plan.run, *plan.blocked]:
-            entry = ledger.get((declaration.name, key))
+            entry = ledger.get((name, key))
             state = "missing" if entry is None else "failed" if entry["status"] != "ok" else "stale"
             stage[state] += 1
     return counts
-
-
-def _plan(
-    session: Session,
-    declaration: Declaration,
-    scope: Scope,
-    ledger: Ledger,
-    *,
-    force: bool,
-    will_run: dict[str, set[str]] | None,
-) -> AssetPlan:
-    catalog = session.catalog
-    keys = scoped_keys(declaration, scope, catalog)
-    context = SettingsContext({}, catalog, session.bench.ports)
-    return plan_asset(declaration, keys, context, ledger, force=force, will_run=will_run)

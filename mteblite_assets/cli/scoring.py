@@ -10,11 +10,12 @@ from mteblite.models.checkpoint_folder import checkpoint_folder
 from mteblite.suites.suite_model import SuiteModel
 from mteblite_assets.cli import printing
 from mteblite_assets.cli.comparing import LEVELS, compare
-from mteblite_assets.cli.materializing import Report, materialize
+from mteblite_assets.cli.materializing import materialize
 from mteblite_assets.cli.registering import add_model
 from mteblite_assets.cli.score_printing import print_comparison, print_scores
 from mteblite_assets.cli.session import NO_LITE_SUITE, Session, UsageError
 from mteblite_assets.graph.keys import Scope
+from mteblite_assets.graph.runs import SCORES
 
 TASKS = """
 SELECT task, task_type, predicted, lower, upper, n_items, out_of_range, observed, interval_method
@@ -52,7 +53,9 @@ def score_model(
         if m is not None
     ]
     for name in names:
-        if not _scored(session, name, suite, say):
+        if name not in {m.name for m in session.suite(suite).candidates()}:
+            say(f"{name} is a reference model, which the selection was fitted on")
+        if not _scored(session, name, suite):
             return 1
     if against is None:
         _print(session, names[0], suite, as_json)
@@ -62,16 +65,15 @@ def score_model(
     return 0
 
 
-def _scored(session: Session, name: str, suite: str, say: Callable[[str], None]) -> bool:
-    """Score a registered model where its scores are missing or stale; print the first failure."""
-    report = materialize(session, Scope(suite, models=(name,), stages=("lite_scores",)))
-    key = f"{name}|{suite}"
-    if name not in {m.name for m in session.suite(suite).candidates()}:
-        _score_reference(session, report, key, say)
-    failed = {k: r for asset in report.failed.values() for k, r in asset.items()}
-    if failed:
-        click.echo(f"failed: {failed.get(key) or next(iter(failed.values()))}", err=True)
-    return not failed
+def _scored(session: Session, name: str, suite: str) -> bool:
+    """Score a registered model where its scores are missing or stale; print why that failed."""
+    report = materialize(session, Scope(suite, models=(name,), assets=SCORES))
+    stage = report.problems("lite_scores")
+    for reason in report.problems("dbt_reports").values():
+        click.echo(f"note: the reports are not up to date: {reason}", err=True)
+    for reason in stage.values():
+        click.echo(f"failed: {reason}", err=True)
+    return not stage
 
 
 def _require_lite_suite(session: Session, suite: str) -> None:
@@ -102,24 +104,6 @@ def _registered_name(session: Session, model: str, suite: str, family: str | Non
     # Before registration, because a misspelled name would fail every later run of the suite.
     session.bench.ports.models.identify(SuiteModel.named(model, family))
     return add_model(session, suite, model, family=family).name
-
-
-def _score_reference(
-    session: Session, report: Report, key: str, say: Callable[[str], None]
-) -> None:
-    """Score a reference model, which has no candidate partition unless one is added."""
-    say(f"lite_scores: {key} (a reference model, which the selection was fitted on)")
-    from mteblite_assets.graph.partitions import CANDIDATES
-
-    # Dagster runs only registered partitions; the next upkeep removes this one.
-    name = key.rsplit("|", 1)[0]
-    if name not in session.instance.get_dynamic_partitions(CANDIDATES):
-        session.instance.add_dynamic_partitions(CANDIDATES, [name])
-    session.execute_partition("lite_scores", key)
-    entry = session.ledger().get(("lite_scores", key))
-    if entry is None or entry["status"] != "ok":
-        reason = "the run ended early" if entry is None else str(entry["reason"])
-        report.failed["lite_scores"] = {key: reason}
 
 
 def _print(session: Session, name: str, suite: str, as_json: bool) -> None:

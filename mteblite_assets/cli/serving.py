@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+import urllib.request
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
+import filelock
 
-from mteblite_assets.cli.session import Session
+from mteblite_assets.cli.session import Session, UsageError
 
 MODULE = "mteblite_assets.definitions"
 STOP_SECONDS = 20.0
+RELOAD_SECONDS = 10.0
+RELOAD = "mutation { reloadWorkspace { __typename } }"
 
 
 def serve(session: Session, host: str, port: int) -> int:
@@ -25,7 +31,19 @@ def serve(session: Session, host: str, port: int) -> int:
 
     Returns:
         The exit code: 0 after SIGINT or SIGTERM, 1 where one of them ended by itself.
+
+    Raises:
+        UsageError: another daemon runs on this home, or the port is in use; nothing is started.
     """
+    with _alone(session.home.root / "dev.lock"):
+        _check_port(host, port)
+        return _serve(session, host, port)
+
+
+def _serve(session: Session, host: str, port: int) -> int:
+    from mteblite_assets.graph.runs import fail_dead_runs
+
+    fail_dead_runs(session.instance, of_daemon=True)
     session.register_partitions()
     session.bench.warehouse.publish()
     _ = session.definitions  # parses dbt once for both processes
@@ -45,10 +63,72 @@ def serve(session: Session, host: str, port: int) -> int:
     asked = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: asked.set())
+    partitions, looked = _partitions(session), time.monotonic()
     while not asked.wait(0.5) and all(process.poll() is None for process in processes):
-        pass
+        if time.monotonic() - looked >= RELOAD_SECONDS:
+            before, partitions = partitions, _partitions(session)
+            if partitions != before and not _reload(host, port):
+                partitions = before
+            looked = time.monotonic()
     _stop(processes)
     return 0 if asked.is_set() else 1
+
+
+def _check_port(host: str, port: int) -> None:
+    """Check that the UI can listen.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except (OSError, OverflowError) as error:
+            raise UsageError(
+                f"the UI cannot listen on {host}:{port} ({error}): choose another with --port"
+            ) from error
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Hold the lock of the home's daemon.
+
+    Raises:
+        UsageError: another process holds it.
+    """
+    lock = filelock.FileLock(path)
+    try:
+        with lock.acquire(timeout=0):
+            yield
+    except filelock.Timeout as error:
+        raise UsageError(
+            f"another `mteblite dev` runs on {path.parent}: stop it, or let MTEBLITE_HOME name "
+            "another home"
+        ) from error
+
+
+def _partitions(session: Session) -> list[str]:
+    """Return what the partition definitions are made of: the tasks of the suites in use."""
+    from mteblite_assets.graph.plan import suites_in_use
+
+    catalog = session.catalog
+    names = suites_in_use(session.ledger(), catalog)
+    return [e.suite_task + e.pool_task for name in names for e in catalog.suite(name).tasks]
+
+
+def _reload(host: str, port: int) -> bool:
+    """Let the UI load the definitions again, whose partitions are fixed; return whether it did."""
+    request = urllib.request.Request(
+        f"http://{host}:{port}/graphql",
+        data=json.dumps({"query": RELOAD}).encode(),
+        headers={"Content-Type": "application/json"},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
 
 
 def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:

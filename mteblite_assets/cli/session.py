@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 """The terminal shows progress lines, not Dagster's log; the UI shows both."""
-PROCESS = "mteblite/process"
-"""Tag of runs inside a command: its process id."""
 PLATFORM = ("dagster", "duckdb", "dagster_dbt", "dbt", "dagster_webserver")
 """Packages of the extra `platform`, which a home needs and a release does not."""
 NEEDS_PLATFORM = (
@@ -79,10 +77,7 @@ class Session:
 
     def ledger(self) -> Ledger:
         """Read the ledger from the writer's file."""
-        from mteblite_resources.warehouse import read_ledger
-
-        with self.bench.warehouse.session() as connection:
-            return read_ledger(connection)
+        return self.bench.warehouse.ledger()
 
     def check_scope(self, scope: Scope) -> None:
         """Check the names of a scope.
@@ -127,17 +122,15 @@ class Session:
 
     def fail_dead_runs(self) -> None:
         """Mark runs of killed commands as failed; the UI would show them as running."""
-        import dagster as dg
+        from mteblite_assets.graph.runs import fail_dead_runs
 
-        running = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])
-        for run in self.instance.get_runs(running):
-            process = run.tags.get(PROCESS, "")
-            if process.isdigit() and not _is_alive(int(process)):
-                self.instance.report_run_failed(run, "the command that ran it was killed")
+        fail_dead_runs(self.instance)
 
     def execute_job(self, config: dict[str, Any], tags: dict[str, str]) -> Any:
         """Run the `materialize` job in this process, as a run that the UI shows."""
-        job = self.definitions.resolve_job_def("materialize")
+        from mteblite_assets.graph.runs import JOB, PROCESS
+
+        job = self.definitions.resolve_job_def(JOB)
         return job.execute_in_process(
             run_config={**config, **QUIET},
             instance=self.instance,
@@ -156,13 +149,3 @@ class Session:
             partition_key=key,
             raise_on_error=False,
         )
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # it belongs to another user
-        return True
-    return True

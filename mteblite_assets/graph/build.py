@@ -1,4 +1,4 @@
-"""Turns a declaration into the Dagster asset that the UI shows and the daemon runs."""
+"""Turns a declaration into the Dagster asset that the UI shows and runs."""
 
 import logging
 import warnings
@@ -8,11 +8,9 @@ from typing import Any
 import dagster as dg
 
 from mteblite_assets.flow import declarations
-from mteblite_assets.graph.automation import when_inputs_change
 from mteblite_assets.graph.declaration import Declaration
 from mteblite_assets.graph.driver import Done, run_partitions
 from mteblite_assets.graph.events import evaluate, log_done, metadata_of
-from mteblite_assets.graph.keys import gathers
 from mteblite_assets.graph.partitions import Partitions
 from mteblite_assets.graph.registered import record_registered_models
 from mteblite_resources.resources import RESOURCE_KEYS, workbench_of
@@ -24,7 +22,6 @@ warnings.filterwarnings("ignore", category=dg.PreviewWarning)
 def build_asset(declaration: Declaration, partitions: Partitions) -> dg.AssetsDefinition:
     """Return the Dagster asset of a declaration."""
     upstream = [declarations()[d] for d in declaration.deps]
-    tolerated = [u.name for u in upstream if gathers(u.grain, declaration.grain)]
     position = list(declarations()).index(declaration.name)
 
     @dg.asset(
@@ -43,11 +40,7 @@ def build_asset(declaration: Declaration, partitions: Partitions) -> dg.AssetsDe
             for c in declaration.checks
         ],
         metadata={"tables": ", ".join(declaration.tables), "grain": declaration.grain.value},
-        # What starts the graph is a person's doing (or the sensor's on suite files): otherwise a
-        # daemon on an empty home would build every suite that is defined.
-        automation_condition=when_inputs_change(tolerated)
-        if declaration.deps and not declaration.on_request
-        else None,
+        # No automation condition: the sensor `upkeep` alone decides what runs.
         # Assets with equal policies would be grouped into one run, where those that log
         # their materializations skip each other silently. Roots run partition by partition.
         backfill_policy=dg.BackfillPolicy.multi_run(100_000 + position if upstream else 1),
@@ -65,7 +58,7 @@ def build_asset(declaration: Declaration, partitions: Partitions) -> dg.AssetsDe
 def run_asset(
     context: dg.AssetExecutionContext, declaration: Declaration, keys: list[str], *, force: bool
 ) -> Iterator[Any]:
-    """Run the partitions of a run of the UI or the daemon.
+    """Run the partitions of a run of the UI.
 
     Args:
         context: of the run.

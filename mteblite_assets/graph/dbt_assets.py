@@ -17,7 +17,6 @@ from dagster_dbt import (
     dbt_assets,
 )
 
-from mteblite_assets.graph.automation import reports_condition
 from mteblite_assets.graph.build import run_asset
 from mteblite_assets.graph.keys import HOME_KEY
 from mteblite_assets.reports import dbt_reports
@@ -33,12 +32,6 @@ class Translator(DagsterDbtTranslator):
         if dbt_resource_props["resource_type"] == "model":
             return dg.AssetKey(dbt_resource_props["name"])
         return super().get_asset_key(dbt_resource_props)
-
-    def get_automation_condition(
-        self, dbt_resource_props: Mapping[str, Any]
-    ) -> dg.AutomationCondition | None:
-        """Rebuild the reports when a stage table that they read has new content."""
-        return reports_condition() if dbt_resource_props["resource_type"] == "model" else None
 
     def get_group_name(self, dbt_resource_props: Mapping[str, Any]) -> str | None:
         """Put every dbt model into one group, after the stages."""

@@ -31,12 +31,21 @@ HOME_KEY = "all"
 
 @dataclass(frozen=True)
 class Scope:
-    """Which partitions a command is about; empty means all."""
+    """Which partitions a command is about; empty means all.
+
+    Attributes:
+        suite: its name.
+        tasks: names of tasks.
+        models: names of models.
+        stages: names of stages.
+        assets: names of assets; also those that run only on request.
+    """
 
     suite: str
     tasks: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     stages: tuple[str, ...] = ()
+    assets: tuple[str, ...] = ()
 
 
 def columns_of(grain: Grain, key: str) -> dict[str, str]:

@@ -8,11 +8,11 @@ from mteblite.suites.catalog import Catalog
 from mteblite_assets.graph.keys import Grain, all_keys, upstream_keys
 
 MODELS = "models"
-"""Dynamic partitions: reference models of all suites."""
+"""Dynamic partitions: reference models of the suites in use."""
 
 CANDIDATES = "candidates"
 """Dynamic partitions: models that only get lite scores. Kept apart from the reference models, so
-that a new candidate makes no embedding or outcome partition that automation would fill."""
+that a new candidate makes no embedding or outcome partition."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,10 @@ class Partitions:
 
     @classmethod
     def of(cls, catalog: Catalog) -> "Partitions":
-        """Make the definitions for the suites, tasks and pools of a catalog."""
+        """Make the definitions for the suites, tasks and pools of a catalog.
+
+        The catalog holds the suites in use alone: nobody asks for partitions of the others.
+        """
         static = {
             grain: dg.StaticPartitionsDefinition(all_keys(grain, catalog))
             for grain in (Grain.SUITE, Grain.POOL_TASK, Grain.SUITE_TASK, Grain.SOURCE)

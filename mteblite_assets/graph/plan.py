@@ -1,16 +1,16 @@
 """What is fresh, what must run and why: decided from the ledger, never from times.
 
 A partition is fresh when its ledger entry has the code version, the settings and the input data
-versions that a run would have now. The daemon's automation runs the same check inside the run.
+versions that a run would have now. The command line, the daemon and the runs ask here alone.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mteblite.suites.catalog import Catalog
 from mteblite_assets.flow import ASSETS, declarations
@@ -21,9 +21,14 @@ from mteblite_assets.graph.keys import (
     all_keys,
     columns_of,
     gathers,
+    model_key,
     upstream_keys,
 )
 from mteblite_assets.graph.work import SettingsContext
+from mteblite_assets.suites.assets import suite_tasks
+
+if TYPE_CHECKING:
+    from mteblite_resources.workbench import Ports
 
 Ledger = Mapping[tuple[str, str], Mapping[str, Any]]
 
@@ -48,12 +53,24 @@ class Requirement:
 
 @dataclass
 class AssetPlan:
-    """Partitions of one asset: what would run and why, what is fresh, what is blocked."""
+    """Partitions of one asset: what would run and why, what is fresh, what is blocked.
+
+    Attributes:
+        run: would run.
+        fresh: are as a run would make them.
+        blocked: cannot run, because an input is missing.
+        failed: failed on what a run would have now, or their files cannot be read; they run only
+            where a retry is asked for.
+        reasons: by partition, why it would run, is blocked or failed.
+        marks: by partition to run, what it would be made of and which run made it last.
+    """
 
     run: list[str] = field(default_factory=list)
     fresh: list[str] = field(default_factory=list)
     blocked: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
     reasons: dict[str, str] = field(default_factory=dict)
+    marks: dict[str, str] = field(default_factory=dict)
 
 
 def require(
@@ -106,6 +123,11 @@ def why_stale(entry: Mapping[str, Any] | None, need: Requirement) -> str:
         return "missing"
     if entry["status"] != "ok":
         return f"failed before: {entry['reason']}"
+    return _what_changed(entry, need)
+
+
+def _what_changed(entry: Mapping[str, Any], need: Requirement) -> str:
+    """Return what a run would have now and had not then, or ""."""
     if entry["code_version"] != need.code_version:
         return f"code version {entry['code_version']} -> {need.code_version}"
     if entry["settings_hash"] != need.settings_hash:
@@ -116,9 +138,21 @@ def why_stale(entry: Mapping[str, Any] | None, need: Requirement) -> str:
     return ""
 
 
+def suites_in_use(ledger: Ledger, catalog: Catalog) -> list[str]:
+    """Return the suites that were built or asked for once, sorted; nothing else is kept fresh."""
+    asked = {key for asset, key in ledger if asset == suite_tasks.name}
+    return sorted(asked & set(catalog.suites))
+
+
 def scoped_keys(declaration: Declaration, scope: Scope, catalog: Catalog) -> list[str]:
-    """Return the partitions of an asset that a command is about."""
+    """Return the partitions of an asset that a command is about.
+
+    Lite scores are those of the suite's candidates. Any model of the suite that is named together
+    with the asset has one, too.
+    """
     suite = catalog.suite(scope.suite)
+    if declaration.grain is Grain.SUITE_CANDIDATE and scope.assets and scope.models:
+        return [model_key(suite.model(name).name, suite.name) for name in scope.models]
     pools = {e.pool_task for e in suite.tasks if not scope.tasks or e.task in scope.tasks}
     keys = []
     for key in all_keys(declaration.grain, catalog):
@@ -144,6 +178,7 @@ def plan_asset(
     ledger: Ledger,
     *,
     force: bool = False,
+    retry: bool = True,
     will_run: Mapping[str, set[str]] | None = None,
 ) -> AssetPlan:
     """Decide for each partition of an asset.
@@ -154,6 +189,7 @@ def plan_asset(
         context: catalog and ports (its `key` is replaced per partition).
         ledger: what has been made.
         force: run fresh ones too.
+        retry: run those again that failed on what they would have now.
         will_run: for a dry run, the partitions of assets above that would run first.
     """
     plan = AssetPlan()
@@ -161,8 +197,12 @@ def plan_asset(
         own = SettingsContext(columns_of(declaration.grain, key), context.catalog, context.ports)
         need = require_safely(declaration, own, key, ledger)
         pending = _pending_upstream(declaration, key, own, will_run or {})
-        reason = why_stale(ledger.get((declaration.name, key)), need)
-        if need.unreadable:
+        entry = ledger.get((declaration.name, key))
+        reason = why_stale(entry, need)
+        if not retry and (need.unreadable or (not pending and _failed_alike(entry, need))):
+            plan.failed.append(key)
+            plan.reasons[key] = need.blocked or reason
+        elif need.unreadable:
             plan.run.append(key)
             plan.reasons[key] = need.blocked
         elif need.blocked and not pending:
@@ -174,27 +214,64 @@ def plan_asset(
             plan.reasons[key] = waiting or reason or "forced"
         else:
             plan.fresh.append(key)
+        if plan.run[-1:] == [key]:
+            plan.marks[key] = f"{need} {entry['run_id'] if entry else ''}"
     return plan
 
 
-def wanted_assets(scope: Scope, on_request: Collection[str] = ()) -> list[Declaration]:
-    """Return the assets of the scope's stages in flow order.
+def plan_scope(
+    scope: Scope,
+    catalog: Catalog,
+    ports: Ports,
+    ledger: Ledger,
+    *,
+    force: bool = False,
+    retry: bool = True,
+    look_ahead: bool = True,
+) -> dict[str, AssetPlan]:
+    """Return the plan of every asset of a scope by name, in flow order.
 
     Args:
-        scope: its stages count.
-        on_request: names of assets outside the upkeep that are asked for.
+        scope: what is asked about.
+        catalog: suites and models as they are now.
+        ports: read settings from files.
+        ledger: what has been made.
+        force: run fresh partitions, too.
+        retry: run those again that failed on what they would have now.
+        look_ahead: count partitions that follow one that will run; equal results stop them.
     """
+    plans: dict[str, AssetPlan] = {}
+    will_run: dict[str, set[str]] = {}
+    context = SettingsContext({}, catalog, ports)
+    for declaration in wanted_assets(scope):
+        keys = scoped_keys(declaration, scope, catalog)
+        plan = plan_asset(
+            declaration, keys, context, ledger, force=force, retry=retry, will_run=will_run
+        )
+        plans[declaration.name] = plan
+        if look_ahead:
+            will_run[declaration.name] = set(plan.run)
+    return plans
+
+
+def wanted_assets(scope: Scope) -> list[Declaration]:
+    """Return the assets of a scope in flow order; those on request only where they are named."""
     return [
         d
         for d in ASSETS
         if (not scope.stages or d.stage in scope.stages)
-        and (not d.on_request or d.name in on_request)
+        and (d.name in scope.assets if scope.assets else not d.on_request)
     ]
 
 
 def _model_in_scope(columns: Mapping[str, str], scope: Scope, models: Sequence[Any]) -> bool:
     wanted = scope.models or tuple(m.name for m in models)
     return columns["model"] in wanted
+
+
+def _failed_alike(entry: Mapping[str, Any] | None, need: Requirement) -> bool:
+    """Whether a partition failed on what it would have now, so that it would fail again."""
+    return entry is not None and entry["status"] != "ok" and not _what_changed(entry, need)
 
 
 def _pending_upstream(

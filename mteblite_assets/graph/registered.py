@@ -9,8 +9,8 @@ import dagster as dg
 from mteblite.suites.catalog import Catalog
 from mteblite_assets.graph.driver import forget_partitions, run_partitions
 from mteblite_assets.graph.events import log_done
-from mteblite_assets.suites.assets import registered_models, suite_tasks
-from mteblite_resources.warehouse import read_ledger
+from mteblite_assets.graph.plan import suites_in_use
+from mteblite_assets.suites.assets import registered_models
 from mteblite_resources.workbench import Workbench
 
 
@@ -27,12 +27,10 @@ def record_registered_models(
         bench: the home.
         in_turn: suites whose partition the caller runs itself.
     """
-    with bench.warehouse.session() as connection:
-        entries = set(read_ledger(connection))
-    built = {key for asset, key in entries if asset == suite_tasks.name}
-    keys = sorted(built & set(catalog.suites) - set(in_turn))
+    ledger = bench.warehouse.ledger()
+    keys = [name for name in suites_in_use(ledger, catalog) if name not in in_turn]
     for done in run_partitions(registered_models, keys, catalog, bench):
         if done.status != "fresh":
             log_done(instance, instance.report_runless_asset_event, registered_models, done)
-    recorded = {key for asset, key in entries if asset == registered_models.name}
+    recorded = {key for asset, key in ledger if asset == registered_models.name}
     forget_partitions(registered_models, sorted(recorded - set(catalog.suites)), bench)

@@ -5,28 +5,27 @@ assets, because a run of partitioned assets covers one contiguous range of one k
 and what is stale after a change is none.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import dagster as dg
+from dagster import AssetCheckEvaluation
 
 from mteblite.suites.catalog import Catalog
 from mteblite_assets.graph.build import progress_log
 from mteblite_assets.graph.declaration import Declaration
 from mteblite_assets.graph.driver import run_partitions
 from mteblite_assets.graph.events import evaluate, evaluations_in, log_done
-from mteblite_assets.graph.keys import Scope
+from mteblite_assets.graph.keys import Grain, Scope, columns_of
 from mteblite_assets.graph.partitions import CANDIDATES, MODELS
-from mteblite_assets.graph.plan import plan_asset, scoped_keys, wanted_assets
+from mteblite_assets.graph.plan import plan_asset, scoped_keys, suites_in_use, wanted_assets
 from mteblite_assets.graph.registered import record_registered_models
+from mteblite_assets.graph.runs import JOB, OP, models_being_scored, scope_of
 from mteblite_assets.graph.work import SettingsContext
 from mteblite_assets.suites.assets import registered_models
 from mteblite_resources.resources import RESOURCE_KEYS, workbench_of
-from mteblite_resources.warehouse import read_ledger
 from mteblite_resources.workbench import Workbench
-
-JOB = "materialize"
-OP = "upkeep"
 
 REPORT = dg.Out(dict, io_manager_key="in_memory")
 """The report stays in memory; nothing is pickled."""
@@ -36,9 +35,14 @@ SCOPE_SCHEMA = {
     "tasks": dg.Field([str], default_value=[], description="Only these tasks; empty: all."),
     "models": dg.Field([str], default_value=[], description="Only these models; empty: all."),
     "stages": dg.Field([str], default_value=[], description="Only these stages; empty: all."),
+    "assets": dg.Field(
+        [str],
+        default_value=[],
+        description="Only these assets, e.g. candidate_full_scores; empty: all but on request.",
+    ),
     "force": dg.Field(bool, default_value=False, description="Run fresh partitions, too."),
-    "on_request": dg.Field(
-        [str], default_value=[], description="Assets outside the upkeep, e.g. candidate_full_scores"
+    "retry": dg.Field(
+        bool, default_value=True, description="Run partitions again that failed on the same inputs."
     ),
 }
 
@@ -58,23 +62,10 @@ def materialize_job() -> dg.JobDefinition:
     return materialize
 
 
-def scope_config(scope: Scope, *, force: bool, on_request: list[str]) -> dict[str, Any]:
-    """Return the run configuration of the job for a scope."""
-    config = {
-        "suite": scope.suite,
-        "tasks": list(scope.tasks),
-        "models": list(scope.models),
-        "stages": list(scope.stages),
-        "force": force,
-        "on_request": on_request,
-    }
-    return {"ops": {OP: {"config": config}}}
-
-
 def register_partitions(
     instance: dg.DagsterInstance, catalog: Catalog, bench: Workbench, in_turn: Collection[str] = ()
 ) -> None:
-    """Make the dynamic partitions of all registered models, and take back those of none.
+    """Make the dynamic partitions of the models of suites in use, and take back the others.
 
     Args:
         instance: knows the partitions.
@@ -82,7 +73,8 @@ def register_partitions(
         bench: the home.
         in_turn: suites whose `registered_models` the caller runs itself.
     """
-    suites = catalog.suites.values()
+    in_use = {*suites_in_use(bench.warehouse.ledger(), catalog), *in_turn}
+    suites = [catalog.suites[name] for name in sorted(in_use)]
     wanted = {
         MODELS: {m.name for s in suites for m in s.references()},
         CANDIDATES: {m.name for s in suites for m in s.candidates()},
@@ -104,26 +96,44 @@ def _upkeep_op() -> dg.OpDefinition:
         required_resource_keys=set(RESOURCE_KEYS),
     )
     def upkeep(context: dg.OpExecutionContext) -> Iterator[dg.Output[dict[str, Any]]]:
-        """Run what is stale of every asset of the scope, in flow order.
+        """Run what is stale of every asset of the scope, in flow order; publish once.
 
         The report is given before the op fails, so that the command line shows what ran.
         """
-        asked = context.op_config
+        scope = scope_of(context.op_config)
         bench = workbench_of(context.resources)
-        bench.ports.tasks.resolve(bench.catalog().suite(asked["suite"]))
-        scope = Scope(asked["suite"], *(tuple(asked[k]) for k in ("tasks", "models", "stages")))
-        assets = wanted_assets(scope, on_request=asked["on_request"])
+        bench.ports.tasks.resolve(bench.catalog().suite(scope.suite))
+        assets = wanted_assets(scope)
         in_turn = [scope.suite] if registered_models in assets else []
         register_partitions(context.instance, bench.catalog(), bench, in_turn)
         report: dict[str, Any] = {"assets": {}, "failed_checks": []}
-        for declaration in assets:
-            _run_stale(context, declaration, scope, report)
+        with _published(bench, report):
+            for declaration in assets:
+                _run_stale(context, declaration, scope, report)
+        ran = [d for d in assets if report["assets"][d.name]["run"]]
+        for declaration in ran:
+            for evaluation in evaluate(declaration, bench.warehouse):
+                context.log_event(evaluation)  # type: ignore[arg-type]  # accepted, not yet typed
+                _note_failed(report, [evaluation])
         yield dg.Output(report)
         problems = [*report["failed_checks"], *failures_in(report)]
         if problems:
             raise dg.Failure(description="; ".join(problems[:5]), allow_retries=False)
 
     return upkeep
+
+
+@contextmanager
+def _published(bench: Workbench, report: Mapping[str, Any]) -> Iterator[None]:
+    """Publish what ran, once and also after an error: readers see what a killed run stored."""
+    try:
+        yield
+    except BaseException:
+        with suppress(Exception):
+            bench.warehouse.publish()
+        raise
+    if any(entry["run"] for entry in report["assets"].values()):
+        bench.warehouse.publish()
 
 
 def _run_stale(
@@ -133,11 +143,13 @@ def _run_stale(
     # One for each asset: it keeps models in memory, and which model a path is.
     bench = workbench_of(context.resources)
     catalog, force = bench.catalog(), context.op_config["force"]
-    with bench.warehouse.session() as connection:
-        ledger = read_ledger(connection)
-    keys = scoped_keys(declaration, scope, catalog)
     plan = plan_asset(
-        declaration, keys, SettingsContext({}, catalog, bench.ports), ledger, force=force
+        declaration,
+        _own_keys(context, declaration, scope, catalog),
+        SettingsContext({}, catalog, bench.ports),
+        bench.warehouse.ledger(),
+        force=force,
+        retry=context.op_config["retry"],
     )
     failed: dict[str, str] = {}
     report["assets"][declaration.name] = {
@@ -149,7 +161,6 @@ def _run_stale(
     log = progress_log(context)
     head = f"== {declaration.stage} / {declaration.name}"
     log(f"{head}: {len(plan.run)} to run, {len(plan.fresh)} fresh")
-    evaluations = []
     for done in run_partitions(
         declaration, plan.run, catalog, bench, run_id=context.run_id, force=force, log=log
     ):
@@ -157,11 +168,21 @@ def _run_stale(
             failed[done.key] = done.reason
         if done.status != "fresh":
             log_done(context.instance, context.log_event, declaration, done)
-        evaluations += evaluations_in(done)
-    bench.warehouse.publish()
-    for evaluation in evaluate(declaration, bench.warehouse):
-        context.log_event(evaluation)  # type: ignore[arg-type]  # accepted, not yet typed
-        evaluations.append(evaluation)
+        _note_failed(report, evaluations_in(done))
+
+
+def _own_keys(
+    context: dg.OpExecutionContext, declaration: Declaration, scope: Scope, catalog: Catalog
+) -> list[str]:
+    """Return the partitions of an asset, without models that another run scores just now."""
+    keys = scoped_keys(declaration, scope, catalog)
+    if declaration.grain is not Grain.SUITE_CANDIDATE:
+        return keys
+    others = models_being_scored(context.instance, scope.suite, but=context.run_id)
+    return [key for key in keys if columns_of(declaration.grain, key)["model"] not in others]
+
+
+def _note_failed(report: dict[str, Any], evaluations: Iterable[AssetCheckEvaluation]) -> None:
     report["failed_checks"] += [
         f"{e.asset_key.to_user_string()}.{e.check_name}" for e in evaluations if not e.passed
     ]

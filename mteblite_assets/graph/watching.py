@@ -1,24 +1,32 @@
-"""Finished checkpoints in a folder: which are there, which are new, which still grow.
+"""Checkpoints in a watched folder: which are there, which are new, which wait and why.
 
-Layout: `<folder>/<checkpoint>` is scored on every suite that has a lite suite;
-`<folder>/<suite>/<checkpoint>` on that suite alone. A checkpoint is finished when its
-`_COMPLETE.json` (written last) lists files with their sizes and all are there; one without the
-marker when nothing changed between two looks and it holds weights.
+Layout: `<folder>/<checkpoint>` is scored on every suite that has a lite suite, and
+`<folder>/<suite>/<checkpoint>` on that suite alone. A checkpoint may lie in the folder of its run:
+`<folder>/<run>/checkpoint-500`. It is finished when its `_COMPLETE.json`, written last, lists
+files with their sizes and all are there. One without the marker is finished when two looks in a row
+see the same files.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mteblite.suites.suite_model import SuiteModel
 
 MARKER = "_COMPLETE.json"
 WEIGHTS = (".safetensors", ".bin", ".npz", ".onnx")
+CONFIGS = {MARKER, "modules.json", "config.json", "adapter_config.json"}
 FAMILY = "checkpoints"
+NAME_LENGTH = 120
+GROWING = "its files changed since the last look, or this is the first look"
+NO_MODEL = "holds no model: no config.json, no modules.json, no weights"
+NO_LITE_SUITE = "no suite that it is for has a lite suite yet"
 
 
 @dataclass(frozen=True)
@@ -29,90 +37,129 @@ class Arrival:
     name: str
     path: str
     family: str
-    fingerprint: str
 
     def as_model(self) -> SuiteModel:
         """Return the candidate to register."""
         return SuiteModel.named(self.name, self.family, path=self.path)
 
 
-def arrivals(
-    folder: Path, suites: list[str], released: list[str], cursor: str
-) -> tuple[list[Arrival], str, list[str]]:
-    """Return new finished checkpoints, the next cursor, and names that are not finished.
+@dataclass
+class Look:
+    """What one look at the folder found.
+
+    Attributes:
+        arrived: new finished checkpoints, one for each suite.
+        waiting: folders that are not finished or have no suite yet, with the reason.
+        refused: checkpoints that cannot be scored, with the reason; each is told once.
+        cursor: what the next look needs.
+    """
+
+    arrived: list[Arrival] = field(default_factory=list)
+    waiting: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    cursor: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+def look_at(
+    folder: Path,
+    suites: list[str],
+    released: list[str],
+    before: dict[str, dict[str, str]],
+    refuse: Callable[[Arrival], str],
+) -> Look:
+    """Look at a folder of checkpoints.
 
     Args:
         folder: the watched folder.
         suites: names of all suites.
-        released: names of the suites that have a lite suite to score on; a checkpoint for
-            another waits.
-        cursor: what the last look returned, "" at first.
+        released: names of the suites that have a lite suite to score on.
+        before: the cursor of the last look, {} at first.
+        refuse: says why a checkpoint cannot be scored, "" where it can. A refused one is asked
+            about again when its files change.
     """
-    before: dict[str, dict[str, str]] = json.loads(cursor) if cursor else {}
-    seen = before.get("seen", {})
-    done = dict(before.get("done", {}))
-    now: dict[str, str] = {}
-    found: list[Arrival] = []
-    waiting: list[str] = []
-    for suite, path in _checkpoints(folder, suites):
-        key = str(path.relative_to(folder))
+    look = Look(cursor={"seen": {}, "done": {}})
+    done = before.get("done", {})
+    for suite, path in _checkpoints(folder, suites, look.waiting):
+        key = path.relative_to(folder).as_posix()
         state = _state(path)
-        now[key] = state
-        if done.get(key) == state:
-            continue
-        if not (_complete(path) or (seen.get(key) == state and not (path / MARKER).exists())):
-            waiting.append(key)
-            continue
+        look.cursor["seen"][key] = state
+        reason = _why_unfinished(path, before.get("seen", {}).get(key) == state)
         targets = [s for s in ([suite] if suite else released) if s in released]
-        if not targets:
-            waiting.append(f"{key} (no lite suite yet)")
-            continue
-        done[key] = state
-        found += [
-            Arrival(target, _name(path), str(path.absolute()), _family(path), state)
-            for target in targets
-        ]
-    cursor = json.dumps({"seen": now, "done": {k: v for k, v in done.items() if k in now}})
-    return found, cursor, waiting
+        if reason or not targets:
+            look.waiting[key] = reason or NO_LITE_SUITE
+        name = _name(path.relative_to(folder / suite if suite else folder))
+        for target in targets:
+            told = f"{target} {key}"
+            if reason or done.get(told) == state:
+                look.cursor["done"] |= {told: done[told]} if told in done else {}
+                continue
+            look.cursor["done"][told] = state
+            arrival = Arrival(target, name, str(path.absolute()), _family(path))
+            if why := refuse(arrival):
+                look.refused[key] = why
+            else:
+                look.arrived.append(arrival)
+    return look
 
 
-def _checkpoints(folder: Path, suites: list[str]) -> list[tuple[str, Path]]:
-    found: list[tuple[str, Path]] = []
-    for path in sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith(".")):
-        if path.name in suites and not _is_checkpoint(path):
-            found += [(path.name, p) for p in sorted(path.iterdir()) if _has_weights(p)]
-        elif _has_weights(path):
-            found.append(("", path))
-    return found
+def _checkpoints(
+    folder: Path, suites: list[str], waiting: dict[str, str]
+) -> Iterator[tuple[str, Path]]:
+    """Yield each checkpoint with the suite whose folder it lies in, else ""."""
+    for path in _folders(folder):
+        inside = path.name in suites and not _is_checkpoint(path)
+        for place in _folders(path) if inside else [path]:
+            found = [p for p in (place, *_folders(place)) if _is_checkpoint(p)]
+            # The parts of a model lie in folders of their own: 0_Transformer, 1_Pooling.
+            if place in found:
+                found = [p for p in found if p == place or (p / "modules.json").exists()
+                         or re.fullmatch(r"checkpoint-\d+", p.name)]  # fmt: skip
+            if not found:
+                waiting[place.relative_to(folder).as_posix()] = NO_MODEL
+            for p in found:
+                yield path.name if inside else "", p
+
+
+def _folders(path: Path) -> list[Path]:
+    return sorted(p for p in path.iterdir() if p.is_dir() and not p.name.startswith("."))
 
 
 def _is_checkpoint(path: Path) -> bool:
-    """Whether a folder named like a suite is a checkpoint itself and not a folder of them."""
     names = {p.name for p in path.iterdir() if p.is_file()}
-    return bool(names & {MARKER, "modules.json", "config.json"}) or any(
-        name.endswith(WEIGHTS) for name in names
-    )
-
-
-def _has_weights(path: Path) -> bool:
-    return path.is_dir() and any(
-        p.suffix in WEIGHTS for p in path.rglob("*") if not p.name.startswith(".")
-    )
+    return bool(names & CONFIGS) or any(name.endswith(WEIGHTS) for name in names)
 
 
 def _state(path: Path) -> str:
-    files = sorted(p for p in path.rglob("*") if p.is_file())
-    listing = [(str(p.relative_to(path)), p.stat().st_size, p.stat().st_mtime_ns) for p in files]
+    """Return a digest of the files of a folder, links followed."""
+    listing = []
+    for root, folders, names in os.walk(path, followlinks=True):
+        folders.sort()
+        for name in sorted(names):
+            file = Path(root) / name
+            if file.exists():  # a link may lead to nothing
+                stat = file.stat()
+                listing.append((str(file.relative_to(path)), stat.st_size, stat.st_mtime_ns))
+        if len(listing) > 100_000:  # a link that leads up the tree
+            break
     return hashlib.sha256(json.dumps(listing).encode()).hexdigest()[:16]
 
 
-def _complete(path: Path) -> bool:
-    """Whether the marker is there and every file that it lists has its size."""
+def _why_unfinished(path: Path, unchanged: bool) -> str:
+    """Return why a checkpoint is not finished, or ""."""
+    marker = path / MARKER
+    if not marker.exists():
+        return "" if unchanged else GROWING
     try:
-        listed = json.loads((path / MARKER).read_text()).get("files", {})
-        return all((path / name).stat().st_size == int(size) for name, size in listed.items())
-    except (OSError, ValueError, AttributeError, TypeError):
-        return False
+        listed = {str(n): int(s) for n, s in json.loads(marker.read_text())["files"].items()}
+    except (OSError, ValueError, AttributeError, TypeError, KeyError):
+        return f'its {MARKER} is not a JSON object like {{"files": {{"model.safetensors": 123}}}}'
+    for name, size in listed.items():
+        file = path / name
+        if not file.exists():
+            return f"{name}, which its {MARKER} lists, is not there"
+        if file.stat().st_size != size:
+            return f"{name} has {file.stat().st_size} bytes; its {MARKER} lists {size}"
+    return ""
 
 
 def _family(path: Path) -> str:
@@ -122,7 +169,16 @@ def _family(path: Path) -> str:
         return FAMILY
 
 
-def _name(path: Path) -> str:
-    """Return a name that can be a partition key."""
-    safe = re.sub(r"[^A-Za-z0-9._=-]+", "-", path.name).strip(".-_") or "checkpoint"
-    return re.sub(r"\.{2,}", ".", safe)
+def _name(place: Path) -> str:
+    """Return a checkpoint's model name, which no other place below the folder has.
+
+    It is the place itself, `run/checkpoint-500`. Where that is no allowed name, other characters
+    become hyphens and a digest of the place is added.
+    """
+    given = place.as_posix()
+    parts = [re.sub(r"[^A-Za-z0-9._=-]+", "-", part).strip(".-_") for part in place.parts]
+    name = re.sub(r"\.{2,}", ".", "/".join(part or "checkpoint" for part in parts))
+    if name == given and len(name) <= NAME_LENGTH:
+        return name
+    digest = hashlib.sha256(given.encode()).hexdigest()[:6]
+    return f"{name[:NAME_LENGTH].rstrip('./-_')}-{digest}"

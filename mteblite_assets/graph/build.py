@@ -67,7 +67,8 @@ def run_asset(
         force: run partitions that are current, too.
 
     Raises:
-        dg.Failure: partitions failed; the others are stored.
+        dg.Failure: partitions failed (the others are stored), or no suite asks for the one that
+            the run is for.
     """
     bench = workbench_of(context.resources)
     single = context.has_partition_key
@@ -77,11 +78,11 @@ def run_asset(
         declaration, keys, bench.catalog(), bench,
         run_id=context.run_id, force=force, log=progress_log(context),
     ):  # fmt: skip
-        if done.status == "failed":
+        if done.status == "failed" or (single and done.status == "not_applicable"):
             failures.append(done)
-        else:
+        elif single and not (done.produced and done.produced.nothing):
             last = done
-        if not single:
+        else:
             log_done(context.instance, context.log_event, declaration, done)
     record_registered_models(context.instance, bench.catalog(), bench)
     bench.warehouse.publish()
@@ -91,7 +92,7 @@ def run_asset(
         )
     if failures:
         raise failure_of(failures)
-    if single and last is not None:
+    if last is not None:
         version = dg.DataVersion(last.data_version or last.status)
         yield dg.MaterializeResult(data_version=version, metadata=metadata_of(last))
 

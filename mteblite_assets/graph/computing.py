@@ -115,7 +115,7 @@ def run_one(
         produced,
         sum(len(rows) for rows in produced.tables.values()),
         time.perf_counter() - started,
-        produced.failed,
+        produced.failed or produced.nothing,
         item.entry,
     )
 

@@ -30,6 +30,8 @@ class Produced:
         events: what another tool has to tell Dagster of assets of its own (dbt: its models and
             tests); logged in the place of the asset's materialization.
         failed: why the partition counts as failed although it ran to its end, else "".
+        nothing: why there is nothing to show although nothing failed, else "". The UI does not
+            show such a partition as materialized.
     """
 
     tables: Mapping[str, pd.DataFrame]
@@ -37,6 +39,7 @@ class Produced:
     version: str | None = None
     events: Sequence[Any] = ()
     failed: str = ""
+    nothing: str = ""
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,10 @@ def run_partitions(
     """
     queue = asked_for(declaration.grain, keys, catalog)
     known = set(queue)
-    yield from (Done(k, "not_applicable") for k in keys if k not in known)
+    unasked = (k for k in keys if k not in known)
+    yield from (
+        Done(k, "not_applicable", reason="no suite asks for this partition") for k in unasked
+    )
     total, counted = len(queue), 0
     for _ in range(ATTEMPTS):
         again: list[str] = []

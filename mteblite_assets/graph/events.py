@@ -19,14 +19,14 @@ NOT_READ = "not read"
 def log_done(
     instance: dg.DagsterInstance, log_event: LogEvent, declaration: Declaration, done: Done
 ) -> None:
-    """Log a partition that did not fail, with the provenance that Dagster's staleness needs.
+    """Log a partition that is there, with the provenance that Dagster's staleness needs.
 
     Of the reports also what of them failed: dbt's models and tests are assets and checks.
     """
     if declaration.grain is Grain.HOME:
         for event in done.produced.events if done.produced else ():
             log_event(event)
-    elif done.status != "failed":
+    elif done.status in ("ok", "fresh"):
         _log_materialization(instance, log_event, declaration, done)
 
 
@@ -45,11 +45,10 @@ def _log_materialization(
         pointer = _newest_event(instance, dep)
         if pointer:
             tags[f"dagster/input_event_pointer/{dep}"] = pointer
-    log_event(
-        dg.AssetMaterialization(
-            declaration.name, partition=done.key, metadata=metadata_of(done), tags=tags
-        )
-    )
+    # What shows nothing is no materialization: the UI would paint its partition green.
+    nothing = done.produced is not None and done.produced.nothing
+    event = dg.AssetObservation if nothing else dg.AssetMaterialization
+    log_event(event(declaration.name, partition=done.key, metadata=metadata_of(done), tags=tags))
 
 
 def metadata_of(done: Done) -> dict[str, Any]:
@@ -57,6 +56,8 @@ def metadata_of(done: Done) -> dict[str, Any]:
     if done.status != "ok" or done.produced is None:
         return {"status": done.status}
     facts: dict[str, Any] = {"rows": done.n_rows, "seconds": round(done.seconds, 3)}
+    if done.produced.nothing:
+        facts["nothing"] = done.produced.nothing
     for name, value in done.produced.metadata.items():
         table = isinstance(value, str) and value.lstrip().startswith("|")
         facts[name] = dg.MetadataValue.md(value) if table else value

@@ -139,14 +139,13 @@ def full_scores(work: Work) -> Produced:
     """
     started, order = time.perf_counter(), list(_order(work))
     row, refused = _full_score(work, work.entry, order, work.rows("reference_scores.public_scores"))
-    facts: dict[str, Any] = {"score": "none in " + ", ".join(order)}
+    nothing = "" if row else refused or f"no full score in {', '.join(order)}"
+    facts: dict[str, Any] = {}
     if row:
         row["seconds"] = time.perf_counter() - started
         facts = {"main_score": round(row["main_score"], 5), "source": row["source"]}
-    elif refused:
-        facts = {"score": "none", "refused": refused}
     rows = pd.DataFrame([row] if row else [], columns=FULL_SCORE_COLUMNS)
-    return Produced({"reference_scores.shared_full_scores": rows}, facts)
+    return Produced({"reference_scores.shared_full_scores": rows}, facts, nothing=nothing)
 
 
 def _full_score(

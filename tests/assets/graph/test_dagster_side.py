@@ -1,4 +1,4 @@
-"""What Dagster knows: versions, provenance, checks, and what its automation asks for."""
+"""What Dagster knows: versions, provenance, checks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from dagster._core.storage.tags import (
     ASSET_PARTITION_RANGE_END_TAG,
     ASSET_PARTITION_RANGE_START_TAG,
 )
-from support import tiny_suite
-from support.tiny_suite import SUITE, TASKS, ran
+from support.tiny_suite import SUITE, TASKS
 
 from mteblite_assets.cli.session import QUIET, Session
 from mteblite_assets.flow import ASSETS
@@ -115,45 +114,3 @@ def test_run_of_a_range_logs_each_partition(session):
     made = {e.partition: e.tags["dagster/data_version"] for e in events}
     assert made == {k: ledger["selected_items", k]["data_version"] for k in mine}
     assert len(events) == len(mine) == 3
-
-
-def _requested(result):
-    found = {n: result.get_requested_partitions(dg.AssetKey(n)) for n in PARTITIONED}
-    return {n: sorted(k for k in keys if k) for n, keys in found.items() if keys}
-
-
-def _tick(session, cursor):
-    return dg.evaluate_automation_conditions(
-        defs=session.definitions, instance=session.instance, cursor=cursor
-    )
-
-
-def test_automation_asks_for_what_the_plan_says(session, home, upkeep):
-    mine = {k for _, k in _ledger(session)}
-    first = _tick(session, None)
-    # Packaged suites lie unmade in this home; of the tiny suite nothing is asked for.
-    assert not {k for keys in _requested(first).values() for k in keys} & mine
-    code, _, err = tiny_suite.command(
-        "models", "add", "spare-1", "--suite", SUITE, "--role", "reference", "--family", "s",
-        "--path", str(home.parent / "models" / "spare-1"),
-    )  # fmt: skip
-    assert code == 0, err
-    planned = ran(upkeep(command="plan"))
-    second = _tick(session, first.cursor)
-    asked = {
-        asset: [k for k in keys if "Tiny" in k] for asset, keys in _requested(second).items()
-    }  # fmt: skip
-    asked = {asset: keys for asset, keys in asked.items() if keys}
-    assert asked == {a: planned[a] for a in ("embedding_stats", "full_scores")}
-    # Once these are there, their outcomes are next; nothing is asked for twice.
-    tiny_suite.run_json("materialize", "--suite", SUITE, "--stage", "embeddings")
-    third = _requested(_tick(session, second.cursor))
-    assert [k for k in third.get("item_outcomes", []) if "Tiny" in k] == planned["item_outcomes"]
-    assert not [k for k in third.get("embedding_stats", []) if "Tiny" in k]
-
-
-def test_automation_stops_where_a_result_is_equal(session):
-    first = _tick(session, None)
-    tiny_suite.run_json("materialize", "--suite", SUITE, "--stage", "embeddings", "--force")
-    second = _requested(_tick(session, first.cursor))
-    assert not [k for keys in second.values() for k in keys if "Tiny" in k or SUITE in k]

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from support import tiny_suite
 from support.official_world import new_result, put, subsets
+from support.ticks import Ticks, made_since
 from support.tiny_suite import SUITE, TASKS, ran, table
 
 from mteblite.lite_scores.joint_calibration import JointCalibration
@@ -117,6 +118,30 @@ def test_a_suite_without_a_joint_calibration_does_not_notice(home, upkeep, mirro
     assert "public_scores" in made
     assert not {"lomo_predictions", "lite_suite", "lite_scores"} & set(made)
     assert ran(upkeep(command="plan")) == {}
+
+
+def test_the_daemon_reads_changed_results_once_and_forgets_none(home, upkeep, mirror, monkeypatch):
+    monkeypatch.setattr("mteblite_assets.sensors.PLAN_SECONDS", 0)
+    monkeypatch.setattr("mteblite_assets.graph.dbt_assets.run_dbt", lambda _: ([], ""))
+    change(home, reference_scores=["official", "run"], preset="seed")
+    ticks = Ticks()
+    assert len(ticks.until_quiet(quiet=1)) == 1
+    before = ticks.ledger()
+    publish(mirror, "org/public0", dict.fromkeys(TASKS, 0.5))
+    assert ticks.look() == []  # a mirror that is being copied is read once
+    publish(mirror, "org/public1", dict.fromkeys(TASKS, 0.5))
+    assert len(ticks.until_quiet(quiet=2)) == 1
+    made = made_since(before, ticks.ledger())
+    assert made["official_results"] == {"official"}
+    assert not {"lomo_predictions", "lite_suite", "lite_scores"} & set(made)
+
+    known = table(home, "reference_scores.public_scores")
+    mirror.rename(mirror.parent / "unmounted")
+    assert ticks.until_quiet(quiet=3) == []
+    assert "no official scores at" in ticks.message
+    monkeypatch.delenv("MTEBLITE_OFFICIAL_SCORES")
+    assert ticks.until_quiet(quiet=3) == []
+    pd.testing.assert_frame_equal(table(home, "reference_scores.public_scores"), known)
 
 
 @pytest.mark.long

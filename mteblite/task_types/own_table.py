@@ -76,14 +76,14 @@ class OwnTable:
         if missing is not False and None in values:
             allowed = [True] * len(values) if missing is True else missing
             values = ["" if v is None and ok else v for v, ok in zip(values, allowed, strict=True)]
-        found = values if missing is not True else [v for v in values if v != ""]
-        kind = pd.api.types.infer_dtype(found, skipna=False)
-        if kind in NUMBERS:
+        found = values if missing is not True else [values[row] for row in _filled(values)]
+        row = _first_no_text(found)
+        if row is not None:
+            rows = range(len(values)) if missing is not True else _filled(values)
+            raise self._no(name, rows[row], "a text")
+        if found and type(found[0]) is not str:
             self.note(f"column {name!r} holds numbers alone, which are read as texts")
             values = [str(value) for value in values]
-        elif kind not in ("string", "empty"):
-            row = next(i for i, v in enumerate(values) if type(v) is not str)
-            raise self._no(name, row, "a text")
         self._require_unicode(name, values)
         if missing is not True and "" in values:
             number, first = values.count(""), values.index("")
@@ -214,6 +214,22 @@ class OwnTable:
                     "a surrogate pair; expected Unicode: mend or drop the character",
                     row,
                 ) from None
+
+
+def _filled(values: Sequence[Any]) -> list[int]:
+    return [row for row, value in enumerate(values) if value != ""]
+
+
+def _first_no_text(values: Sequence[Any]) -> int | None:
+    """Return the first value that is neither a text nor, in a column of numbers alone, a number."""
+    kind = pd.api.types.infer_dtype(values, skipna=False)
+    if kind in ("string", "integer", "empty"):
+        return None
+    if kind in NUMBERS:
+        return next((i for i, v in enumerate(values) if v != v), None)
+    if None in values and not any(type(v) is str for v in values):
+        return values.index(None)
+    return next(i for i, v in enumerate(values) if type(v) is not str)
 
 
 def first_no_id(values: Sequence[Any]) -> int | None:

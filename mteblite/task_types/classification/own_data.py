@@ -39,12 +39,14 @@ def agree(tables: Mapping[str, OwnTable], columns: dict[str, Columns]) -> dict[s
         unseen = Counter(label for label in part["label"] if label not in known)
         for label, number in unseen.most_common(3):
             tables[split].note(
-                f"label {label!r} of {number} rows is not in the train split: a classifier cannot "
-                "find it, as in mteb"
+                f"label {label!r} is not in the train split (rows with it: {number}): a classifier "
+                "cannot find it, as in mteb"
             )
         leaked = sum(text in seen for text in part["text"])
         if leaked:
-            tables[split].note(f"{leaked} of {len(part['text'])} texts are also in the train split")
+            tables[split].note(
+                f"texts that are also in the train split: {leaked} of {len(part['text'])}"
+            )
     return columns
 
 

@@ -49,5 +49,5 @@ def _lists(table: OwnTable) -> Lists:
         listed[query] = list(dict.fromkeys(ids))
         repeats += len(ids) - len(listed[query])
     if repeats:
-        table.note(f"{repeats} candidates are in a list twice: they count once, as in mteb")
+        table.note(f"candidates that a list has twice: {repeats}; they count once, as in mteb")
     return listed

@@ -193,7 +193,7 @@ def _known(table: OwnTable, ids: pd.Series, place: str, known: set[str]) -> np.n
             "the corpus": "no model can find them, as in mteb",
         }
         table.note(
-            f"id {ids[row]!r} is not in {place} ({lost} rows have such ids): {effect[place]}", row
+            f"id {ids[row]!r} is not in {place} (rows with such ids: {lost}): {effect[place]}", row
         )
     return found
 
@@ -202,9 +202,9 @@ def _note_queries(table: OwnTable, rows: pd.DataFrame, queries: set[str]) -> Non
     """Note how many queries have no judgement, and how many have no relevant document."""
     judged, relevant = rows["query"].nunique(), rows.loc[rows["score"] > 0, "query"].nunique()
     if judged < len(queries):
-        table.note(f"{len(queries) - judged} queries have no judgement: left out, as in mteb")
+        table.note(f"queries without a judgement: {len(queries) - judged}, left out as in mteb")
     if relevant < judged:
         table.note(
-            f"{judged - relevant} queries have no score above 0: every model scores 0 on them, as "
-            "in mteb; with `max_items` they are left out"
+            f"queries without a score above 0: {judged - relevant}; every model scores 0 on them, "
+            "as in mteb, and with `max_items` they are left out"
         )

@@ -107,7 +107,7 @@ def _folder_state(folder: Path) -> str:
     """Hash the state of the tables that a task can read; the folder may hold other files."""
     digest = hashlib.sha256()
     tables = [p for place in (folder, folder / "qrels") for p in place.glob("*")]
-    for path in sorted(p for p in tables if p.suffix in SUFFIXES and p.is_file()):
+    for path in sorted(p for p in tables if p.name.endswith(SUFFIXES) and p.is_file()):
         stat = path.stat()
         digest.update(f"{path.relative_to(folder)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
     return digest.hexdigest()[:16]

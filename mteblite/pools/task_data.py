@@ -21,8 +21,10 @@ class TaskData:
             docstring of `task_types/<type>/pool.py`.
         protocol: settings of mteb's task object that its score depends on, JSON-able
             (e.g. `seed`, `n_experiments`, `ignore_identical_ids`).
+        notes: of a user's own data, what was accepted but is worth knowing.
     """
 
     description: TaskDescription
     cells: dict[tuple[str, str], dict[str, Any]]
     protocol: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()

@@ -1,86 +1,23 @@
 """A user's own data: finding and reading its files, and making a task's data set of them.
 
-A table `x` is the first of `x.parquet`, `x.jsonl`, `x.tsv`, `x.csv` in the task's folder.
+A table `x` is the first of `x.parquet`, `x.jsonl`, `x.tsv`, `x.csv`, `x.jsonl.gz`, `x.tsv.gz`,
+`x.csv.gz` in the task's folder.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
+from mteblite.task_types.own_table import OwnTable
+from mteblite.task_types.task_type import OwnData, OwnRead
 
-from mteblite.task_types.task_type import OwnData
+SUFFIXES = (".parquet", ".jsonl", ".tsv", ".csv", ".jsonl.gz", ".tsv.gz", ".csv.gz")
 
-SUFFIXES = (".parquet", ".jsonl", ".tsv", ".csv")
-
-
-@dataclass(frozen=True)
-class OwnTable:
-    """One table of a task: its rows, and the task and file that errors name."""
-
-    task: str
-    file: Path
-    frame: pd.DataFrame
-
-    @classmethod
-    def read(cls, task: str, file: Path) -> OwnTable:
-        """Return a file's rows; ids of JSON numbers stay as they are written.
-
-        Raises:
-            ValueError: the file cannot be parsed or holds no row.
-        """
-        try:
-            frame = _parse(file)
-        except ValueError as error:
-            raise ValueError(f"{task}: {file} cannot be read as {file.suffix}: {error}") from error
-        if frame.empty:
-            raise ValueError(f"{task}: {file} holds no row")
-        return cls(task, file, frame)
-
-    def column(self, *names: str) -> list[Any]:
-        """Return the values of the first of these columns.
-
-        Raises:
-            ValueError: there is none of them, or a value is missing; names file, column and row.
-        """
-        present = [name for name in names if name in self.frame.columns]
-        if not present:
-            raise ValueError(
-                f"{self.task}: {self.file} has no column {' or '.join(map(repr, names))}; it has: "
-                f"{', '.join(map(str, self.frame.columns))}"
-            )
-        values = self.frame[present[0]]
-        missing = values.isna().to_numpy().nonzero()[0]
-        if len(missing):
-            raise ValueError(
-                f"{self.task}: {self.file}, column {present[0]!r}: row {missing[0]} has no value"
-            )
-        return values.tolist()
-
-    def strings(self, *names: str) -> list[str]:
-        """Return a column as texts; ids may be numbers in a file."""
-        return [str(value) for value in self.column(*names)]
-
-    def numbers(self, *names: str) -> list[float]:
-        """Return a column as numbers."""
-        return [self.number(row, value) for row, value in enumerate(self.column(*names))]
-
-    def number(self, row: int, value: Any) -> float:
-        """Return a value as a number.
-
-        Raises:
-            ValueError: the value is no number; names file and row.
-        """
-        try:
-            return float(value)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"{self.task}: {self.file}, row {row}: {value!r} is no number"
-            ) from None
+Columns = dict[str, list[Any]]
+"""Columns of one split of mteb's data set."""
 
 
 def find_table(folder: Path, *names: str) -> Path | None:
@@ -100,14 +37,27 @@ def require_table(task: str, folder: Path, *names: str) -> Path:
         ValueError: the folder or the file is missing; lists the accepted names.
     """
     if not folder.is_dir():
-        raise ValueError(f"{task}: its path {folder} is no folder")
+        hint = "; write it with / instead of \\" if "\\" in str(folder) else ""
+        raise ValueError(f"{task}: its path {folder} is no folder{hint}")
     file = find_table(folder, *names)
     if file is None:
         raise ValueError(
             f"{task}: {folder} holds no {' or '.join(names)} table; expected a file "
-            f"{names[0]} ending in {', '.join(SUFFIXES)}"
+            f"{names[0]} ending in {', '.join(SUFFIXES)}; {_found_instead(folder, names)}"
         )
     return file
+
+
+def _found_instead(folder: Path, names: Sequence[str]) -> str:
+    for name in names:
+        saved = [*(folder / name).glob("*.arrow"), *(folder / name).glob(f"{name}-*.parquet")]
+        if saved:
+            return (
+                f"{name} is a folder of `datasets`: load it with `datasets` and write "
+                f"`to_parquet({str(folder / name) + '.parquet'!r})`"
+            )
+    entries = sorted(entry.name for entry in folder.iterdir())[:10]
+    return f"the folder holds: {', '.join(entries) or 'nothing'}"
 
 
 def content_revision(files: Sequence[Path]) -> str:
@@ -123,10 +73,11 @@ def content_revision(files: Sequence[Path]) -> str:
 def own_tables(
     main_metric: str,
     mteb_class: str,
-    read: Callable[[OwnTable], dict[str, list[Any]]],
+    read: Callable[[OwnTable], Columns],
     *,
     extra_splits: Sequence[str] = (),
     category: str = "t2t",
+    agree: Callable[[Mapping[str, OwnTable], dict[str, Columns]], dict[str, Columns]] | None = None,
 ) -> OwnData:
     """Return the `OwnData` of a type whose data is one table per split, `<split>` or `pairs`.
 
@@ -136,39 +87,30 @@ def own_tables(
         read: from a table to the columns of mteb's data set.
         extra_splits: splits that mteb reads besides those it evaluates.
         category: see `OwnData`.
+        agree: from the tables and columns by split to columns that fit together.
     """
 
     def files(task: str, folder: Path, splits: Sequence[str]) -> list[Path]:
         extra = [require_table(task, folder, split) for split in extra_splits]
         return extra + [require_table(task, folder, split, "pairs") for split in splits]
 
-    def fill(self: Any) -> Any:
+    def read_splits(task: str, folder: Path, splits: Sequence[str]) -> OwnRead:
+        found = files(task, folder, splits)
+        names = (*extra_splits, *splits)
+        tables = {n: OwnTable.read(task, file) for n, file in zip(names, found, strict=True)}
+        columns = {name: read(table) for name, table in tables.items()}
+        if agree is not None:
+            columns = agree(tables, columns)
+        return OwnRead(columns, [note for table in tables.values() for note in table.notes])
+
+    def fill(columns: dict[str, Columns]) -> Any:
         from datasets import Dataset, DatasetDict
 
-        name, splits = self.metadata.name, self.eval_splits
-        tables = files(name, self.own_folder, splits)
-        return DatasetDict(
-            {
-                split: Dataset.from_dict(read(OwnTable.read(name, file)))
-                for split, file in zip((*extra_splits, *splits), tables, strict=True)
-            }
-        )
+        return DatasetDict({split: Dataset.from_dict(part) for split, part in columns.items()})
 
-    return OwnData(main_metric, mteb_class, files, fill, category)
+    return OwnData(main_metric, mteb_class, files, read_splits, fill, category)
 
 
-def sentences(table: OwnTable) -> dict[str, list[Any]]:
+def sentences(table: OwnTable) -> Columns:
     """Return the two columns of sentences of a table of pairs."""
-    return {name: table.strings(name) for name in ("sentence1", "sentence2")}
-
-
-def _parse(file: Path) -> pd.DataFrame:
-    if file.suffix == ".parquet":
-        return pd.read_parquet(file)
-    if file.suffix == ".jsonl":
-        # Without dtype=False pandas turns the id "007" into the number 7.
-        return pd.read_json(file, lines=True, dtype=False, convert_dates=False)
-    separator = "\t" if file.suffix == ".tsv" else ","
-    # Texts like "NA" or "null" are texts; only an empty field is missing.
-    options: dict[str, Any] = {"keep_default_na": False, "na_values": [""], "dtype": str}
-    return pd.read_csv(file, sep=separator, **options)
+    return {name: table.texts(name) for name in ("sentence1", "sentence2")}

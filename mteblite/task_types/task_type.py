@@ -55,6 +55,19 @@ class SetMetric:
 
 
 @dataclass(frozen=True)
+class OwnRead:
+    """A user's own files, read and checked.
+
+    Attributes:
+        data: plain columns, in a form of the type's own.
+        notes: what was accepted but is worth knowing, in sentences.
+    """
+
+    data: Any
+    notes: list[str]
+
+
+@dataclass(frozen=True)
 class OwnData:
     """How a user's own files become data of a task.
 
@@ -62,13 +75,15 @@ class OwnData:
         main_metric: main score of mteb's own tasks of the type.
         mteb_class: name of the class in `mteb.abstasks`.
         files: (task, folder, splits) -> every file that is read, in a fixed order.
-        fill: from a task object with `own_folder` to the value of its `dataset`.
+        read: (task, folder, splits) -> their checked content, without mteb.
+        fill: from the data that `read` returns to the `dataset` of mteb's task object.
         category: mteb's category of the task.
     """
 
     main_metric: str
     mteb_class: str
     files: Callable[[str, Path, Sequence[str]], list[Path]]
+    read: Callable[[str, Path, Sequence[str]], OwnRead]
     fill: Callable[[Any], Any]
     category: str = "t2t"
 

@@ -1,7 +1,8 @@
 """A user's own data as an mteb task object, so that later code treats it as any other task.
 
-README.md and a type's `own_data` list the files of the type, `task_types/own_files.py` their
-formats. The split is `test` unless the suite file names others. The only subset is `default`.
+README.md and a type's `own_data` list the files of the type, `task_types/own_parsing.py` their
+formats, and `task_types/own_table.py` what is checked. The split is `test` unless the suite file
+names others. The only subset is `default`.
 """
 
 from __future__ import annotations
@@ -31,8 +32,11 @@ def describe_own(
 ) -> TaskDescription:
     """Return the description of a user's own task; its revision is a hash of its files.
 
+    All files are read and checked, so that an error comes before anything is encoded.
+
     Raises:
-        ValueError: type, folder, a file, a split, a subset or a metric cannot be used.
+        ValueError: type, folder, a file, a split, a subset or a metric cannot be used; of a value
+            in a file names file and row.
     """
     own = _own_data(task, task_type)
     find_type(str(task_type)).check_metrics(task, [own.main_metric, *metrics])
@@ -44,13 +48,15 @@ def describe_own(
     chosen = tuple(splits) if splits is not None else ("test",)
     if not chosen:
         raise ValueError(f"{task}: needs at least one split")
+    revision = content_revision(own.files(task, path, chosen))
+    own.read(task, path, chosen)
     return TaskDescription(
         task=task,
         task_type=str(task_type),
         main_metric=own.main_metric,
         splits=chosen,
         hf_subsets=(SUBSET,),
-        dataset_revision=content_revision(own.files(task, path, chosen)),
+        dataset_revision=revision,
         source="path",
         path=str(path),
         metrics=tuple(metrics),
@@ -89,7 +95,9 @@ def own_task(description: TaskDescription) -> AbsTask:
 def _load_data(self: Any, num_proc: int | None = None, **_: Any) -> None:
     """Fill an own task's `dataset` from its files, instead of mteb's download."""
     if not self.data_loaded:
-        self.dataset = _own_data(self.metadata.name, self.metadata.type).fill(self)
+        name, own = self.metadata.name, _own_data(self.metadata.name, self.metadata.type)
+        read = own.read(name, self.own_folder, self.eval_splits)
+        self.dataset, self.own_notes = own.fill(read.data), read.notes
         self.data_loaded = True
 
 

@@ -41,7 +41,8 @@ def task_data(task: AbsTask, description: TaskDescription) -> TaskData:
         for split in description.splits
         for subset in description.hf_subsets
     }
-    return TaskData(description=description, cells=cells, protocol=protocol)
+    notes = tuple(getattr(task, "own_notes", ()))
+    return TaskData(description, cells, protocol, notes)
 
 
 def _require_usual_protocol(task: AbsTask, description: TaskDescription) -> None:

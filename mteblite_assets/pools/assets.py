@@ -57,6 +57,8 @@ def pool_items(work: Work) -> Produced:
     started = time.perf_counter()
     work.progress("loading data")
     data = work.ports.tasks.source.load(work.ports.tasks.describe(work.entry))
+    for note in data.notes:
+        work.progress(f"note: {note}")
     settings = work.catalog.suite(work.entry.suite).pool_settings(work.entry)
     work.progress("drawing the pool")
     pool = draw_pool(data, settings)
@@ -65,7 +67,8 @@ def pool_items(work: Work) -> Produced:
         "pools.shared_pool_items": pool.items,
         "pools.shared_pool_stats": _stats(work, pool, pool_hash, time.perf_counter() - started),
     }
-    return Produced(tables, _shown(pool, pool_hash), version=pool_hash)
+    notes = {"notes": "; ".join(data.notes)} if data.notes else {}
+    return Produced(tables, _shown(pool, pool_hash) | notes, version=pool_hash)
 
 
 def _stats(work: Work, pool: Pool, pool_hash: str, seconds: float) -> pd.DataFrame:

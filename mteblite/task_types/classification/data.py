@@ -1,4 +1,4 @@
-"""Data of a Classification task: from mteb's loaded task, or from a user's own files.
+"""Data of a Classification task from mteb's loaded task.
 
 The task's own `_undersample_data` draws the train rows of each experiment, as for a fresh task.
 """
@@ -22,7 +22,6 @@ from mteblite.task_types.columns import (
     texts_of,
     values_of,
 )
-from mteblite.task_types.own_files import OwnTable
 
 
 def read_cell(task: Any, cell: TaskCell, protocol: dict[str, Any]) -> dict[str, Any]:
@@ -139,8 +138,3 @@ def cut(task: Any, pool: Pool, data: TaskData, rows: Mapping[Cell, list[int]]) -
                 "cannot be cut to items: score it with `mteblite score --release`"
             )
     cut_rows(task, pool, data, rows)
-
-
-def own_table(table: OwnTable) -> dict[str, list[Any]]:
-    """Return the columns text, label of a user's own table."""
-    return {"text": table.strings("text"), "label": table.column("label")}

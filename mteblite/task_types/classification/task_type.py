@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from mteblite.pools.items import Cell
 from mteblite.suites.pool_settings import PoolSettings
-from mteblite.task_types.classification import data, outcomes, pool
+from mteblite.task_types.classification import data, outcomes, own_data, pool
 from mteblite.task_types.own_files import own_tables
 from mteblite.task_types.task_type import Statistics, TaskType, TextKind
 from mteblite.task_types.texts import items_by_cell, text_kind, texts_in
@@ -42,7 +42,12 @@ CLASSIFICATION = TaskType(
     cut=data.cut,
     text_kinds=text_kinds,
     own_data=own_tables(
-        "accuracy", "AbsTaskClassification", data.own_table, extra_splits=("train",), category="t2c"
+        "accuracy",
+        "AbsTaskClassification",
+        own_data.own_table,
+        extra_splits=("train",),
+        category="t2c",
+        agree=own_data.agree,
     ),
     # Recall weighted by support is the accuracy.
     mean_is_score=lambda metric: metric in ("accuracy", "recall_weighted"),

@@ -19,7 +19,8 @@ from mteblite.task_types.columns import (
     splits_of,
     texts_of,
 )
-from mteblite.task_types.own_files import OwnTable, sentences
+from mteblite.task_types.own_files import sentences
+from mteblite.task_types.own_table import OwnTable
 
 
 def read_cell(task: Any, cell: TaskCell, protocol: dict[str, Any]) -> dict[str, Any]:
@@ -61,11 +62,17 @@ def cut(task: Any, pool: Pool, data: TaskData, rows: Mapping[Cell, list[int]]) -
 
 
 def own_table(table: OwnTable) -> dict[str, list[Any]]:
-    """Return the columns sentence1, sentence2, labels of a user's own table."""
+    """Return the columns sentence1, sentence2, labels of a user's own table.
+
+    Raises:
+        ValueError: a value cannot be used, or all labels are equal.
+    """
     labels = table.numbers("label", "labels")
-    wrong = [label for label in labels if label not in (0, 1)]
-    if wrong:
-        raise ValueError(
-            f"{table.task}: {table.file} has a pair with label {wrong[0]:g}; expected 0 or 1"
+    wrong = next((row for row, label in enumerate(labels) if label not in (0, 1)), None)
+    if wrong is not None:
+        raise table.error(f"a pair with label {labels[wrong]:g}; expected 0 or 1", wrong)
+    if len(set(labels)) == 1:
+        raise table.error(
+            f"every label is {labels[0]:g}; average precision needs pairs of both labels, 0 and 1"
         )
     return sentences(table) | {"labels": [int(label) for label in labels]}

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from mteblite.task_types.own_files import OwnTable, find_table, require_table
+from mteblite.task_types.own_files import Columns, find_table, require_table
+from mteblite.task_types.own_table import OwnTable
 from mteblite.task_types.retrieval.data import MISSING_CANDIDATES
-from mteblite.task_types.task_type import OwnData
+from mteblite.task_types.retrieval.own_candidates import candidates
+from mteblite.task_types.task_type import OwnData, OwnRead
+
+Judged = dict[str, dict[str, int]]
+"""Relevance by document by query."""
 
 
 def own_search(main_metric: str, *, with_candidates: bool) -> OwnData:
@@ -29,33 +34,61 @@ def own_search(main_metric: str, *, with_candidates: bool) -> OwnData:
         ranked = find_table(folder, "top_ranked") if with_candidates else None
         return found + ([] if ranked is None else [ranked])
 
-    def fill(self: Any) -> dict[str, Any]:
-        return {"default": _splits(self, with_candidates=with_candidates)}
+    def read(task: str, folder: Path, splits: Sequence[str]) -> OwnRead:
+        return _read(task, folder, splits, with_candidates=with_candidates)
 
-    return OwnData(main_metric, "AbsTaskRetrieval", files, fill)
+    return OwnData(main_metric, "AbsTaskRetrieval", files, read, _fill)
 
 
-def _splits(self: Any, *, with_candidates: bool) -> dict[str, Any]:
+def _read(task: str, folder: Path, splits: Sequence[str], *, with_candidates: bool) -> OwnRead:
+    """Return `corpus` and `queries`, and by split the judgements and candidates."""
+    notes: list[str] = []
+
+    def table(file: Path, *columns: str) -> OwnTable:
+        found = OwnTable.read(task, file, columns)
+        return OwnTable(task, file, found.parsed, notes)
+
+    text = ("_id", "id", "text")
+    corpus = _documents(table(require_table(task, folder, "corpus"), *text, "title"), "title")
+    queries = _documents(
+        table(require_table(task, folder, "queries"), *text, "instruction"), "instruction"
+    )
+    documents, asked = set(corpus["id"]), set(queries["id"])
+    file = find_table(folder, "top_ranked") if with_candidates else None
+    ranking = (
+        None if file is None else table(file, "query-id", "query_id", "corpus-ids", "corpus_ids")
+    )
+    parts: dict[str, Any] = {}
+    for split in splits:
+        names = ("query-id", "query_id", "corpus-id", "corpus_id", "score")
+        judged = _judgements(table(_qrels_file(task, folder, split), *names), asked, documents)
+        found: tuple[Any, Any] = None, {}
+        if ranking is not None:
+            found = candidates(ranking, set(judged), documents)
+        elif with_candidates:
+            found = {q: [d for d in judged[q] if d in documents] for q in judged}, {}
+        parts[split] = {"judged": judged, "ranked": found[0], "missing": found[1]}
+    return OwnRead({"corpus": corpus, "queries": queries, "splits": parts}, notes)
+
+
+def _fill(data: dict[str, Any]) -> dict[str, Any]:
     """Return per split what mteb's `RetrievalDatasetLoader` returns."""
-    name, folder = self.metadata.name, self.own_folder
-    corpus = _documents(OwnTable.read(name, require_table(name, folder, "corpus")), "title")
-    queries = _documents(OwnTable.read(name, require_table(name, folder, "queries")), "instruction")
-    documents = set(corpus["id"])
-    found = {}
-    for split in self.eval_splits:
-        qrels = OwnTable.read(name, _qrels_file(name, folder, split))
-        judged = _judgements(qrels, set(queries["id"]), documents)
-        kept = [row for row, query in enumerate(queries["id"]) if query in judged]
-        found[split] = {
+    from datasets import Dataset
+
+    corpus, queries = Dataset.from_dict(data["corpus"]), Dataset.from_dict(data["queries"])
+    splits = {}
+    for split, part in data["splits"].items():
+        judged = part["judged"]
+        kept = [row for row, query in enumerate(data["queries"]["id"]) if query in judged]
+        splits[split] = {
             "corpus": corpus,
             "queries": queries.select(kept),
             "relevant_docs": judged,
-            "top_ranked": None,
+            "top_ranked": part["ranked"],
         }
-        if with_candidates:
-            ranked, missing = _candidates(name, folder, judged, documents)
-            found[split] |= {"top_ranked": ranked, MISSING_CANDIDATES: missing}
-    return found
+        if part["ranked"] is not None:
+            splits[split][MISSING_CANDIDATES] = part["missing"]
+    return {"default": splits}
 
 
 def _qrels_file(task: str, folder: Path, split: str) -> Path:
@@ -63,104 +96,115 @@ def _qrels_file(task: str, folder: Path, split: str) -> Path:
     return require_table(task, folder, f"qrels/{split}", "qrels")
 
 
-def _documents(table: OwnTable, optional: str) -> Any:
+def _documents(table: OwnTable, optional: str) -> Columns:
     """Return the rows of `corpus` (optional: title) or `queries` (optional: instruction).
 
     Equal rows of one id count once; the text of a document with a title may be missing.
     """
-    from datasets import Dataset
-
-    frame = table.frame.assign(id=table.strings("_id", "id"))
-    extra = [optional] if optional in frame.columns else []
-    frame = frame.assign(**{name: frame[name].fillna("").astype(str) for name in extra})
-    if extra == ["title"] and "text" in frame.columns:
-        frame = frame.assign(
-            text=frame["text"].mask(frame["text"].isna() & (frame.title != ""), "")
-        )
-    frame = frame.assign(text=replace(table, frame=frame).strings("text"))
-    rows = frame[["id", "text", *extra]].drop_duplicates()
-    repeated = rows.loc[rows["id"].duplicated(), "id"]
+    columns: Columns = {"id": table.ids("_id", "id")}
+    extra = {optional: table.texts(optional, missing=True)} if table.has(optional) else {}
+    titled = [title != "" for title in extra[optional]] if "title" in extra else False
+    columns |= {"text": table.texts("text", missing=titled), **extra}
+    if len(set(columns["id"])) == len(columns["id"]):
+        return columns
+    rows = pd.DataFrame(columns, dtype=object)
+    distinct = rows.drop_duplicates()
+    repeated = distinct.index[distinct["id"].duplicated()]
     if len(repeated):
-        where = frame.index[frame["id"] == repeated.iloc[0]].tolist()
-        raise ValueError(
-            f"{table.task}: {table.file} has id {repeated.iloc[0]!r} more than once, with "
-            f"different texts in rows {where}; make ids unique"
+        name = rows["id"][repeated[0]]
+        first = columns["id"].index(name)
+        raise table.error(
+            f"id {name!r} is there more than once, with different texts; make ids unique",
+            first,
+            int(repeated[0]),
         )
-    return Dataset.from_dict({name: rows[name].tolist() for name in rows.columns})
+    return {name: distinct[name].tolist() for name in columns}
 
 
-def _judgements(
-    table: OwnTable, queries: set[str], documents: set[str]
-) -> dict[str, dict[str, int]]:
-    """Return relevance by document by query.
+def _judgements(table: OwnTable, queries: set[str], documents: set[str]) -> Judged:
+    """Return the judgements of the queries that there are.
 
     A judged document that the corpus lacks is found by no model, as in mteb. If the corpus lacks
-    all of them, the ids do not agree, which is an error.
+    all of them, the ids do not agree, which is an error; so it is with queries.
     """
-    rows = zip(
-        table.strings("query-id", "query_id"),
-        table.strings("corpus-id", "corpus_id"),
-        table.column("score"),
-        strict=True,
+    rows = pd.DataFrame(
+        {
+            "query": table.ids("query-id", "query_id"),
+            "document": table.ids("corpus-id", "corpus_id"),
+        },
+        dtype=object,
     )
-    where = f"{table.task}: {table.file}"
-    judged: dict[str, dict[str, int]] = {}
-    for row, (query, document, score) in enumerate(rows):
-        if query not in queries:
-            raise ValueError(f"{where}, row {row}: id {query!r} is not in the queries")
-        relevance = table.number(row, score)
-        if not relevance.is_integer():  # mteb truncates it
-            raise ValueError(f"{where}, row {row}: score {score!r} is no whole number")
-        judged.setdefault(query, {})[document] = int(relevance)
-    if not documents.intersection(set().union(*judged.values())):
-        first = next(iter(next(iter(judged.values()))))
-        raise ValueError(
-            f"{where}, row 0: id {first!r} is not in the corpus, nor is any other judged "
-            "document: check that the ids of corpus and qrels agree"
+    scores = table.numbers("score")
+    fractions = np.flatnonzero(np.array(scores) % 1)
+    if len(fractions):  # mteb cuts the fraction off
+        row = int(fractions[0])
+        raise table.error(
+            f"score {scores[row]:g} is no whole number; relevance is graded in whole numbers", row
         )
+    rows["score"] = [int(score) for score in scores]
+    _require_one_score(table, rows)
+    kept = rows[_known(table, rows["query"], "the queries", queries)]
+    _known(table, kept["document"], "the corpus", documents)
+    if not (kept["score"] > 0).any():
+        raise table.error(
+            f"no score is above 0 (the highest is {kept['score'].max()}), so that no document is "
+            "relevant; nothing can be scored"
+        )
+    _note_queries(table, kept, queries)
+    judged: Judged = {}
+    for query, document, score in zip(*(kept[name].tolist() for name in kept), strict=True):
+        judged.setdefault(query, {})[document] = score
     return judged
 
 
-def _candidates(
-    task: str, folder: Path, judged: dict[str, dict[str, int]], documents: set[str]
-) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Return the candidates of each query, and the listed ones that the corpus lacks.
-
-    The missing ones are separate because mteb looks every candidate up in the corpus; the pool
-    counts them. If the corpus lacks all of them, the ids do not agree, which is an error.
-    """
-    file = find_table(folder, "top_ranked")
-    if file is None:
-        return {query: [d for d in judged[query] if d in documents] for query in judged}, {}
-    listed = _lists(OwnTable.read(task, file))
-    without = sorted(set(judged) - set(listed))
-    if without:
-        raise ValueError(f"{task}: {file} has no candidates for query {without[0]!r}")
-    if not documents.intersection(set().union(*listed.values())):
-        first = next((d for ids in listed.values() for d in ids), None)
-        raise ValueError(
-            f"{task}: {file}: id {first!r} is not in the corpus, nor is any other candidate: "
-            "check that the ids of corpus and top_ranked agree"
+def _require_one_score(table: OwnTable, rows: pd.DataFrame) -> None:
+    """Refuse a document that a query has with two scores; equal ones count once."""
+    distinct = rows.drop_duplicates()
+    pair = ["query", "document"]
+    again = distinct.index[distinct.duplicated(pair)]
+    if len(again):
+        here = rows.loc[again[0]]
+        same = (rows["query"] == here["query"]) & (rows["document"] == here["document"])
+        first = int(same.to_numpy().argmax())
+        raise table.error(
+            f"query {here['query']!r} and document {here['document']!r} have the scores "
+            f"{rows['score'][first]} and {here['score']}; expected one score for a pair",
+            first,
+            int(again[0]),
         )
-    found = {query: [d for d in ids if d in documents] for query, ids in listed.items()}
-    missing = {query: [d for d in ids if d not in documents] for query, ids in listed.items()}
-    return found, {query: ids for query, ids in missing.items() if ids}
 
 
-def _lists(table: OwnTable) -> dict[str, list[str]]:
-    queries = table.strings("query-id", "query_id")
-    lists = table.column("corpus-ids", "corpus_ids")
-    listed: dict[str, list[str]] = {}
-    for row, (query, ids) in enumerate(zip(queries, lists, strict=True)):
-        where = f"{table.task}: {table.file}, row {row}"
-        if not isinstance(ids, list | np.ndarray):
-            raise ValueError(
-                f"{where}: the candidates are {ids!r}; expected a list of ids, as in JSON Lines "
-                "and Parquet"
+def _known(table: OwnTable, ids: pd.Series, place: str, known: set[str]) -> np.ndarray:
+    """Return which ids are known; note how many are not.
+
+    Raises:
+        ValueError: none is.
+    """
+    found: np.ndarray = ids.isin(known).to_numpy()
+    if not found.all():
+        row, lost = int(ids.index[~found][0]), int((~found).sum())
+        if lost == len(ids):
+            raise table.error(
+                f"id {ids[row]!r} is not in {place}, nor is any other: check that the ids agree",
+                row,
             )
-        if query in listed:
-            raise ValueError(
-                f"{where}: query {query!r} has a list already; expected one row per query"
-            )
-        listed[query] = [str(document) for document in ids]
-    return listed
+        effect = {
+            "the queries": "left out, as in mteb",
+            "the corpus": "no model can find them, as in mteb",
+        }
+        table.note(
+            f"id {ids[row]!r} is not in {place} (rows with such ids: {lost}): {effect[place]}", row
+        )
+    return found
+
+
+def _note_queries(table: OwnTable, rows: pd.DataFrame, queries: set[str]) -> None:
+    """Note how many queries have no judgement, and how many have no relevant document."""
+    judged, relevant = rows["query"].nunique(), rows.loc[rows["score"] > 0, "query"].nunique()
+    if judged < len(queries):
+        table.note(f"queries without a judgement: {len(queries) - judged}, left out as in mteb")
+    if relevant < judged:
+        table.note(
+            f"queries without a score above 0: {judged - relevant}; every model scores 0 on them, "
+            "as in mteb, and with `max_items` they are left out"
+        )

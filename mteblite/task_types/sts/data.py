@@ -14,7 +14,8 @@ from mteblite.task_types.columns import (
     require_rows,
     texts_of,
 )
-from mteblite.task_types.own_files import OwnTable, sentences
+from mteblite.task_types.own_files import sentences
+from mteblite.task_types.own_table import OwnTable
 
 
 def read_cell(task: Any, cell: TaskCell, protocol: dict[str, Any]) -> dict[str, Any]:
@@ -48,6 +49,14 @@ def prompt_types(task: Any) -> dict[str, Any]:
 
 
 def own_table(table: OwnTable) -> dict[str, list[Any]]:
-    """Return the columns sentence1, sentence2, score of a user's own table."""
+    """Return the columns sentence1, sentence2, score of a user's own table.
+
+    Raises:
+        ValueError: a value cannot be used, or all scores are equal.
+    """
     scores = table.numbers("score")
+    if len(set(scores)) == 1:
+        raise table.error(
+            f"every score is {scores[0]:g}; a correlation needs at least two different scores"
+        )
     return sentences(table) | {"score": scores}

@@ -34,7 +34,8 @@ from mteblite.suites.task_description import TaskDescription
 from mteblite.task_types import columns, registry
 from mteblite.task_types.columns import cut_rows
 from mteblite.task_types.drawing import draw_pool
-from mteblite.task_types.own_files import OwnTable, own_tables
+from mteblite.task_types.own_files import own_tables
+from mteblite.task_types.own_table import OwnTable
 from mteblite.task_types.scoring import score_pool, set_statistic
 from mteblite.task_types.task_type import Frames, TaskType
 from mteblite.task_types.texts import columns_of_items, texts_in
@@ -83,7 +84,7 @@ def score_triplets(pool: Pool, vectors: np.ndarray, *, similarity: str = "cosine
 
 
 def own_table(table: OwnTable) -> dict[str, list[Any]]:
-    return {side: table.strings(side) for side in SIDES}
+    return {side: table.texts(side) for side in SIDES}
 
 
 TRIPLETS = TaskType(

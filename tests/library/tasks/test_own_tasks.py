@@ -148,7 +148,9 @@ def test_lost_candidates_show_on_the_pool_in_the_graph(beir: Path) -> None:
 
 def test_candidates_of_another_corpus_are_refused(beir: Path) -> None:
     listed(beir, ["a", "b"], ["c"])
-    message = r"OurSupportQA: .*top_ranked.jsonl: id 'a' is not in the corpus, nor is any other"
+    message = (
+        r"OurSupportQA: .*top_ranked.jsonl, line 1: id 'a' is not in the corpus, nor is any other"
+    )
     with pytest.raises(ValueError, match=message):
         TASKS.load(described(beir, "Reranking"))
 
@@ -156,8 +158,11 @@ def test_candidates_of_another_corpus_are_refused(beir: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([{"query-id": "1", "corpus-ids": "9 007"}], "row 0: the candidates are '9 007'"),
-        ([{"query-id": "1", "corpus-ids": ["9"]}] * 2, "row 1: query '1' has a list already"),
+        (
+            [{"query-id": "1", "corpus-ids": "9 007"}],
+            "line 1: column 'corpus-ids' is '9 007'; .* list",
+        ),
+        ([{"query-id": "1", "corpus-ids": ["9"]}] * 2, "line 2: query '1' has a list already"),
         ([{"query-id": "1", "corpus-ids": ["9"]}], "no candidates for query '3'"),
     ],
 )
@@ -232,25 +237,30 @@ def test_changed_files_are_other_data(beir: Path) -> None:
         (
             "qrels.tsv",
             "query-id\tcorpus-id\tscore\n1\t77\t1\n",
-            "row 0: id '77' is not in the corpus",
+            "line 2: id '77' is not in the corpus, nor is any other",
         ),
         (
             "qrels.tsv",
             "query-id\tcorpus-id\tscore\n5\t9\t1\n",
-            "row 0: id '5' is not in the queries",
+            "line 2: id '5' is not in the queries, nor is any other",
         ),
-        ("qrels.tsv", "query-id\tcorpus-id\tscore\n1\t9\thigh\n", "'high' is no number"),
-        ("qrels.tsv", "query-id\tcorpus-id\tscore\n1\t9\t0.5\n", "row 0: score '0.5' is no whole"),
-        ("qrels.tsv", "query-id\tcorpus-id\tscore\n1\t9\tnan\n", "row 0: score 'nan' is no whole"),
+        (
+            "qrels.tsv",
+            "query-id\tcorpus-id\tscore\n1\t9\thigh\n",
+            "line 2: column 'score' is 'high'; expected a finite",
+        ),
+        ("qrels.tsv", "query-id\tcorpus-id\tscore\n1\t9\t0.5\n", "line 2: score 0.5 is no whole"),
+        ("qrels.tsv", "query-id\tcorpus-id\tscore\n1\t9\tnan\n", "line 2: column 'score' is 'nan'"),
         ("qrels.tsv", "query\tdoc\n1\t9\n", "no column 'query-id'.*it has: query, doc"),
         (
             "corpus.jsonl",
             '{"_id": "9", "text": "a"}\n{"_id": "9", "text": "b"}\n',
-            "'9' more than once",
+            "lines 1 and 2: id '9' is there more than once",
         ),
-        ("corpus.jsonl", '{"_id": "9", "text": null}\n', "column 'text': row 0 has no value"),
-        ("corpus.jsonl", '{"_id": "9", "te', "cannot be read as .jsonl"),
-        ("queries.jsonl", "", "holds no row"),
+        ("corpus.jsonl", '{"_id": "9", "text": null}\n', "line 1: column 'text' is None"),
+        ("corpus.jsonl", '{"_id": "9", "te', "line 1: .* is no JSON"),
+        ("queries.jsonl", "", "is empty"),
+        ("queries.jsonl", "\n", "holds no row"),
     ],
 )
 def test_malformed_files_are_named(beir: Path, file: str, content: str, message: str) -> None:

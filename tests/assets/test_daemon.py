@@ -63,6 +63,12 @@ def half_copy(source: Path, target: Path) -> None:
 
 
 @pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished checkpoint somewhere else."""
+    return tiny_suite.write_model(tmp_path_factory.mktemp("runs") / "step-1", "step-1", 0.7)
+
+
+@pytest.fixture(scope="module")
 def dev(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, subprocess.Popen[str]]]:
     """A home with a small materialized suite, and `mteblite dev` running on it."""
     root = tmp_path_factory.mktemp("dev")

@@ -35,6 +35,11 @@ class ScoreSources:
         """The files of the official results."""
         return OfficialResults(self.location, self.home.cache)
 
+    @cached_property
+    def _local_root(self) -> Path:
+        """The folder of own result files; read once, because a plan asks for every model."""
+        return results_root(self.home.local_results)
+
     def usable(self, order: Sequence[str], *, of_mteb: bool = True) -> list[str]:
         """Return the configured sources of an order.
 
@@ -87,8 +92,7 @@ class ScoreSources:
         """
         if "local" not in order:
             return []
-        root = results_root(self.home.local_results)
-        folder = result_path(root, model, "x", "x").parent.parent
+        folder = result_path(self._local_root, model, "x", "x").parent.parent
         return [
             f"{path.parent.name} {path.stat().st_mtime_ns}"
             for path in sorted(folder.glob(f"*/{task}.json"))

@@ -105,7 +105,6 @@ def test_two_folders_that_look_alike_are_two_models(home: Path, checkpoint: Path
     found = asked(ticks)
     assert len(set(found)) == 3
     assert "my-run/checkpoint-500" in found
-    assert asked(ticks) == []  # the runs have not begun, but nothing else has come
 
 
 def test_a_checkpoint_never_replaces_a_model_of_the_suite(home: Path, checkpoint: Path) -> None:

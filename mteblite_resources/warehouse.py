@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -142,12 +142,19 @@ def replace_partition(
     connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM _rows")
 
 
-def read_ledger(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the ledger as (asset, partition_key) -> entry."""
-    rows = connection.execute(
+def read_ledger(
+    connection: duckdb.DuckDBPyConnection, wanted: Iterable[tuple[str, str]] | None = None
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the ledger as (asset, partition_key) -> entry; only the wanted ones where given."""
+    sql = (
         "SELECT asset, partition_key, status, data_version, code_version, settings_hash, inputs, "
         "reason, n_rows, seconds, run_id FROM ledger.partitions"
     )
+    if wanted is not None:
+        keys = pd.DataFrame(wanted, columns=["asset", "partition_key"], dtype="str")
+        connection.register("_wanted", keys)
+        sql += " SEMI JOIN _wanted USING (asset, partition_key)"
+    rows = connection.execute(sql)
     names = [column[0] for column in rows.description[2:]]
     entries = {}
     for asset, key, *values in rows.fetchall():

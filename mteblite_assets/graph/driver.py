@@ -19,7 +19,7 @@ from mteblite.suites.catalog import Catalog
 from mteblite_assets.graph.computing import Done, Prepared, read_inputs, run_one
 from mteblite_assets.graph.declaration import Declaration
 from mteblite_assets.graph.keys import asked_for, columns_of
-from mteblite_assets.graph.plan import require_safely
+from mteblite_assets.graph.plan import entries_read, require_safely
 from mteblite_assets.graph.work import SettingsContext
 from mteblite_resources.warehouse import (
     delete_ledger,
@@ -108,7 +108,7 @@ def _prepare(
 ) -> list[Prepared]:
     prepared = []
     with bench.warehouse.session() as connection:
-        ledger = read_ledger(connection)
+        ledger = read_ledger(connection, entries_read(declaration, keys, catalog))
         for key in keys:
             context = SettingsContext(columns_of(declaration.grain, key), catalog, bench.ports)
             need = require_safely(declaration, context, key, ledger)
@@ -132,7 +132,8 @@ def _store(
         return
     kept = []
     with bench.warehouse.session() as connection:
-        ledger = read_ledger(connection)
+        keys = [done.key for done in batch]
+        ledger = read_ledger(connection, entries_read(declaration, keys, catalog))
         for done in batch:
             context = SettingsContext(columns_of(declaration.grain, done.key), catalog, bench.ports)
             if done.status == "ok":

@@ -99,6 +99,21 @@ def require(
     return Requirement(declaration.code_version, digest.hexdigest()[:16], inputs, blocked)
 
 
+def entries_read(
+    declaration: Declaration, keys: Iterable[str], catalog: Catalog
+) -> list[tuple[str, str]] | None:
+    """Return (asset, key) of the ledger entries that `require` reads; None for all of them."""
+    if declaration.grain is Grain.HOME:
+        return None
+    found: dict[tuple[str, str], None] = {}
+    for key in keys:
+        found[declaration.name, key] = None
+        for dep in declaration.deps:
+            above = declarations()[dep].grain
+            found |= {(dep, k): None for k in upstream_keys(above, declaration.grain, key, catalog)}
+    return list(found)
+
+
 def require_safely(
     declaration: Declaration, context: SettingsContext, key: str, ledger: Ledger
 ) -> Requirement:

@@ -109,7 +109,8 @@ def test_gathering_goes_on_without_a_failed_member(context):
 def test_scope_of_stages_keeps_flow_order(context):
     names = [d.name for d in wanted_assets(Scope("tiny", stages=("outcomes", "pools")))]
     assert names == ["pool_items", "pool_costs", "item_outcomes", "outcome_matrix"]
-    everything = [d.name for d in wanted_assets(Scope("tiny"), ["candidate_full_scores"])]
+    named = ("candidate_full_scores", "lite_scores")
+    everything = [d.name for d in wanted_assets(Scope("tiny", assets=named))]
     assert "candidate_full_scores" in everything
     assert "candidate_full_scores" not in [d.name for d in wanted_assets(Scope("tiny"))]
 

@@ -135,7 +135,7 @@ def _loader(
     spec: SuiteModel, identity: ModelIdentity, settings: EncodingSettings, home: Path
 ) -> Callable[[], EncoderProtocol]:
     def load() -> EncoderProtocol:
-        if identify(spec, home) != identity:
+        if identify(spec, home, settings.backend) != identity:
             raise ValueError(
                 f"model {spec.name!r} changed since this run started: run again to score it "
                 "as a new model"
@@ -189,13 +189,6 @@ def _adjusted(
 
 def _load_local(spec: SuiteModel, settings: EncodingSettings) -> EncoderProtocol:
     """Load a folder, with its own prompts, without the network."""
-    config = Path(str(spec.path)) / "config_sentence_transformers.json"
-    kind = json.loads(config.read_text()).get("model_type") if config.exists() else None
-    if kind not in (None, "SentenceTransformer"):
-        raise ValueError(
-            f"model {spec.name!r} at {spec.path} is a {kind}; only models that give one vector "
-            "per text (SentenceTransformer) can be run"
-        )
     return _sentence_transformer(spec, settings, str(spec.path), local_files_only=True)
 
 

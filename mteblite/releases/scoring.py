@@ -225,7 +225,7 @@ def _opened(
         return
     spec = named_model(model)
     # The model is checked before any task's data are downloaded.
-    identity = identify(spec, folder / "cache")
+    identity = identify(spec, folder / "cache", settings.backend)
     encoder = open_encoder(
         spec, identity, store, release.max_tokens,
         home=folder / "cache", settings=settings, keep=[spec.name], progress=report_texts,

@@ -125,8 +125,8 @@ def check_default_prompt(folder: Path, label: str) -> None:
     if default is not None and default not in prompts:
         raise ValueError(
             f"{label}{folder / 'config_sentence_transformers.json'}: default_prompt_name is "
-            f"{default!r}, which is none of the prompts ({', '.join(prompts) or 'none'}): add it to "
-            "`prompts`, or set default_prompt_name to null"
+            f"{default!r}, which is none of the prompts ({', '.join(prompts) or 'none'}): add it "
+            "to `prompts`, or set default_prompt_name to null"
         )
 
 

@@ -30,6 +30,11 @@ class ModelError(ValueError):
     """A model cannot be run on any task; the message names it and the reason in one sentence."""
 
 
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's message, at most 300 characters."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), "")[:300]
+
+
 @contextmanager
 def whole_weights(name: str) -> Iterator[None]:
     """Collect transformers' reports on the models that are loaded inside, and judge them.

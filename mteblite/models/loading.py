@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mteblite.models.backends import install_hint, require_backend
-from mteblite.models.loaded_tensors import ModelError, whole_weights
+from mteblite.models.loaded_tensors import ModelError, first_line, whole_weights
 from mteblite.models.model_identity import ModelIdentity, identify
 from mteblite.models.prompt_strategy import apply_strategy
 from mteblite.suites.suite_model import SuiteModel
@@ -58,7 +58,7 @@ def _load_error(error: Exception, spec: SuiteModel, settings: EncodingSettings) 
     """One sentence for an error of the libraries that load models, whose own are many lines."""
     if "trust_remote_code" in str(error) and not spec.trust_remote_code:
         return _remote_code_error(spec)
-    reason = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    reason = first_line(error)
     if isinstance(error, ImportError) and settings.backend != "torch":
         return ModelError(
             f"backend {settings.backend!r} of model {spec.name!r} does not work with the "
@@ -66,7 +66,7 @@ def _load_error(error: Exception, spec: SuiteModel, settings: EncodingSettings) 
         )
     place = f" at {spec.path}" if spec.path else ""
     return ModelError(
-        f"model {spec.name!r}{place} cannot be loaded ({type(error).__name__}): {reason[:300]}"
+        f"model {spec.name!r}{place} cannot be loaded ({type(error).__name__}): {reason}"
     )
 
 

@@ -16,7 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mteblite.files import read_json, write_json
-from mteblite.vectors.address import Address, cap_below, literal_prompt, set_token_cap, token_limit
+from mteblite.vectors.address import (
+    Address,
+    cap_below,
+    literal_prompt,
+    position_limit,
+    set_token_cap,
+    token_limit,
+)
 
 if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata
@@ -45,6 +52,10 @@ class RunningModel(Protocol):
     @property
     def similarity_name(self) -> str:
         """The similarity's name; `cosine` for a model with its own similarity."""
+
+    @property
+    def limits(self) -> tuple[int | None, int | None]:
+        """The token limit (None = none), and the configured one where positions are fewer."""
 
     def close(self) -> None:
         """Release the weights."""
@@ -103,6 +114,13 @@ class PackagedRunning:
     def similarity_name(self) -> str:
         """See `RunningModel.similarity_name`."""
         return "cosine"
+
+    @property
+    def limits(self) -> tuple[int | None, int | None]:
+        """See `RunningModel.limits`."""
+        from mteblite.sample.models.catalog import packaged_model
+
+        return packaged_model(self.name).source.max_tokens, None
 
     def close(self) -> None:
         """See `RunningModel.close`."""
@@ -176,6 +194,12 @@ class MtebRunning:
         """See `RunningModel.similarity_name`."""
         return str(self._read_facts()["similarity"] or "cosine")
 
+    @property
+    def limits(self) -> tuple[int | None, int | None]:
+        """See `RunningModel.limits`."""
+        facts = self._read_facts()
+        return facts["limit"], facts.get("asked")
+
     def close(self) -> None:
         """See `RunningModel.close`."""
         if self._batched is not None:
@@ -185,9 +209,15 @@ class MtebRunning:
     def _running(self) -> EncoderProtocol:
         if self._inner is None:
             inner = self._load()
-            limit, can_cap = token_limit(inner)
-            facts = {"prompts": {}, **read_json(self._facts_file)}
-            facts |= {"limit": limit, "can_cap": can_cap, "similarity": _similarity_name(inner)}
+            configured, can_cap = token_limit(inner)
+            limit = configured
+            positions = cap_below(position_limit(inner), configured)
+            if positions is not None:
+                set_token_cap(inner, positions)
+                limit = positions
+            asked = configured if limit != configured else None
+            facts = {"prompts": {}, **read_json(self._facts_file), "limit": limit, "asked": asked}
+            facts |= {"can_cap": can_cap, "similarity": _similarity_name(inner)}
             cap = cap_below(self.max_tokens, limit)
             if cap is not None and can_cap:
                 set_token_cap(inner, cap)

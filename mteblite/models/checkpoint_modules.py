@@ -25,7 +25,6 @@ _HEADS = {
     "MaskedLM": "masked language model, as SPLADE is",
     "CausalLM": "language model",
     "ConditionalGeneration": "text generation model",
-    "Retrieval": "multi-vector model",
 }
 _HEAD = re.compile(r"(?:For(?P<head>[A-Z]\w+)|LMHeadModel|DoubleHeadsModel)$")
 
@@ -176,8 +175,8 @@ def _check_architecture(folder: Path, label: str) -> None:
         colbert = "ColBERT" in name or "ColPali" in name
         if match is None and not colbert:
             continue
-        head = "Retrieval" if colbert or match is None else match["head"] or "CausalLM"
-        kind = _HEADS.get(head, "model of another task")
+        head = "" if match is None else match["head"] or "CausalLM"
+        kind = "multi-vector model" if colbert else _HEADS.get(head, "model of another task")
         raise ValueError(
             f"{label}{folder} is a {kind} ({name} in config.json); {_ONE_VECTOR}: to use its "
             "encoder, save it by SentenceTransformer with a pooling module"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mteblite.models.devices import split_devices
 from mteblite.models.loading import loader
 from mteblite.models.model_identity import ModelIdentity, identify
 from mteblite.models.running_models import MtebRunning, PackagedRunning, RunningModel, facts_name
@@ -16,7 +17,7 @@ from mteblite.vectors.store import VectorStore
 
 @dataclass(frozen=True)
 class EncodingSettings:
-    """How hub models and local folders are run; packaged models use the chunk size only.
+    """How models are run; packaged models use the chunk size and, on torch, the first device.
 
     Attributes:
         batch_size: texts per forward pass.
@@ -39,6 +40,7 @@ class EncodingSettings:
         for name, values in allowed.items():
             if getattr(self, name) not in values:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; allowed: {values}")
+        split_devices(self.device)
         if self.batch_size < 1 or self.chunk_size < 1:
             raise ValueError(
                 f"batch_size {self.batch_size} and chunk_size {self.chunk_size} must be positive"
@@ -58,7 +60,7 @@ class EncodingSettings:
     @property
     def devices(self) -> tuple[str, ...]:
         """The devices, one by one; empty = sentence-transformers' choice."""
-        return tuple(d.strip() for d in (self.device or "").split(",") if d.strip())
+        return split_devices(self.device)
 
     @property
     def load_device(self) -> str | None:
@@ -113,7 +115,9 @@ def open_encoder(
         def fingerprint(name: str) -> str:
             return identify(SuiteModel.named(f"package:{name}"), home).base_fingerprint
 
-        model = PackagedRunning(spec.packaged_name, fingerprint, max_tokens, names)
+        model = PackagedRunning(
+            spec.packaged_name, fingerprint, max_tokens, names, settings.devices
+        )
     else:
         base = identity.base_fingerprint
         facts = store.root / base / facts_name(spec.prompts, spec.strategy)

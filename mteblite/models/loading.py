@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mteblite.models.backends import install_hint, require_backend
+from mteblite.models.devices import require_devices
 from mteblite.models.loaded_tensors import ModelError, first_line, whole_weights
 from mteblite.models.model_identity import ModelIdentity, identify
 from mteblite.models.prompt_strategy import apply_strategy
@@ -35,6 +36,7 @@ def loader(
                 "as a new model"
             )
         require_backend(spec.name, settings.backend)
+        require_devices(settings.devices)
         try:
             with whole_weights(spec.name):
                 inner = _load(spec, identity, settings)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mteblite.files import read_json, write_json
+from mteblite.models.devices import require_devices
 from mteblite.vectors.address import (
     Address,
     cap_below,
@@ -66,7 +67,7 @@ class PackagedRunning:
 
     def __init__(
         self, name: str, fingerprint: Callable[[str], str], max_tokens: int | None,
-        keep: Collection[str] | None,
+        keep: Collection[str] | None, devices: Sequence[str] = (),
     ) -> None:  # fmt: skip
         """Take a packaged model; no weights are loaded.
 
@@ -75,11 +76,13 @@ class PackagedRunning:
             fingerprint: returns the store's fingerprint of a catalog name.
             max_tokens: the suite's token cap.
             keep: catalog names of siblings to store, too; None = all siblings.
+            devices: devices of torch, of which the first is used; none = a GPU if there is one.
         """
         self.name = name
         self.max_tokens = max_tokens
         self.keep = None if keep is None else frozenset(keep)
         self._fingerprint = fingerprint
+        self._devices = tuple(devices[:1])
         self._encoder: Any = None
 
     def address(self, task: TaskMetadata, prompt_type: str) -> Address:
@@ -96,7 +99,9 @@ class PackagedRunning:
         if self._encoder is None:
             from mteblite.sample.models.load import load_packaged
 
-            self._encoder = load_packaged(self.name, self.max_tokens)
+            require_devices(self._devices)
+            device = next(iter(self._devices), None)
+            self._encoder = load_packaged(self.name, self.max_tokens, device)
         siblings = set(self._encoder.siblings(prompt_type))
         wanted = None if self.keep is None else sorted(siblings & self.keep)
         vectors = self._encoder.encode_texts(texts, prompt_type, wanted=wanted)
@@ -197,8 +202,9 @@ class MtebRunning:
     @property
     def limits(self) -> tuple[int | None, int | None]:
         """See `RunningModel.limits`."""
-        facts = self._read_facts()
-        return facts["limit"], facts.get("asked")
+        # Without facts nothing was loaded yet, and nothing is loaded for this.
+        facts = self._facts or read_json(self._facts_file)
+        return facts.get("limit"), facts.get("asked")
 
     def close(self) -> None:
         """See `RunningModel.close`."""

@@ -21,6 +21,7 @@ def checkpoint(folder: Path, value: float = 0.0) -> Path:
     # In place, with the inode that was there; safetensors' own `save_file` makes a new file.
     (folder / "model.safetensors").write_bytes(save({"w": np.full(4, value, np.float32)}))
     (folder / "config.json").write_text("{}")
+    (folder / "tokenizer.json").write_text("{}")
     return folder
 
 
@@ -73,7 +74,7 @@ def test_unchanged_files_are_hashed_once(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(model_identity, "_SETTLED_NS", -1)
     first = identify(spec(folder), home)
     files = json.loads((home / model_identity.CACHE_FILE).read_text())["files"]
-    assert len(files) == 2
+    assert len(files) == 3
     hashed: list[Path] = []
     monkeypatch.setattr(model_identity, "sha256_of", lambda f: hashed.append(f) or "new")
     assert identify(spec(folder), home) == first

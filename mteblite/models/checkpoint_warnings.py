@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from mteblite.models.checkpoint_files import read_config
 from mteblite.models.model_identity import ModelIdentity
@@ -35,7 +35,7 @@ def model_warnings(
             f"{limit} tokens"
         )
     folder = _folder(spec, identity)
-    settings = {}
+    settings: dict[str, Any] = {}
     if folder is not None:
         if not (folder / "modules.json").exists():
             tokens = "no token limit" if limit is None else f"{limit} tokens"

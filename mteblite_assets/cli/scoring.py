@@ -22,7 +22,7 @@ FROM lite_scores.task_scores WHERE suite = ? AND model = ? ORDER BY task
 """
 SUITE = """
 SELECT mean, mean_lower, mean_upper, macro_mean, macro_lower, macro_upper, type_means, n_tasks,
-    n_texts, n_encoded, seconds, interval_method, out_of_range
+    n_texts, n_encoded, seconds, interval_method, out_of_range, coalesce(warnings, '') AS warnings
 FROM lite_scores.suite_scores WHERE suite = ? AND model = ?
 """
 TYPES = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,8 @@ from mteblite.lite_scores.joint_calibration import JointCalibration
 from mteblite.lite_scores.joint_fitting import fit_joint
 from mteblite.lite_scores.model_scores import ModelScores, score_model
 from mteblite.lite_scores.observing import observation_rows, observe_selection
+from mteblite.models.loaded_tensors import ModelError
+from mteblite.models.pool_vectors import collapse, collapse_warning
 from mteblite.pools.restriction import restrict
 from mteblite.suites.catalog import Suite
 from mteblite.suites.task_types import TaskTypes
@@ -35,6 +37,9 @@ from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of, evidences_of
 from mteblite_assets.validation.assets import validation_settings
 from mteblite_assets.validation.official_scores import lite_suite_uses_official, official_settings
+
+if TYPE_CHECKING:
+    from mteblite.models.stored_encoder import StoredEncoder
 
 
 def _lite_suite_settings(context: SettingsContext) -> Any:
@@ -183,7 +188,7 @@ def _fitted_tasks(work: Work, tasks: pd.DataFrame) -> list[FittedTask]:
         "lite_scores.type_scores",
         "lite_scores.selected_observations",
     ],
-    code_version="3",
+    code_version="4",
     settings=model_settings,
     kinds=("duckdb", "pytorch"),
     checks=[
@@ -210,7 +215,7 @@ def lite_scores(work: Work) -> Produced:
 
     Only texts of the selected items are encoded, with the train rows and shared documents that
     they need. With a joint calibration, a task that cannot be scored is predicted from the others
-    and marked as not observed.
+    and marked as not observed. `warnings` says what the scores silently depend on.
     """
     started = time.perf_counter()
     rows = work.rows("lite_scores.lite_suites").sort_values("task")
@@ -219,22 +224,33 @@ def lite_scores(work: Work) -> Produced:
     joint = JointCalibration.from_json(str(stored["joint"].iloc[0])) if len(stored) else None
     counts = {"n_texts": 0, "n_encoded": 0}
     observed, failed = {}, {}
+    collapsed: dict[str, str] = {}
     for row, task in zip(rows.to_dict("records"), fitted, strict=True):
         work.progress(f"scoring {task.task} on {len(task.selection)} items")
         try:
-            observed[task.task] = _observe(work, {str(k): v for k, v in row.items()}, task, counts)
+            found, equal = _observe(work, {str(k): v for k, v in row.items()}, task, counts)
+            observed[task.task] = found
+            collapsed |= {task.task: equal} if equal else {}
+        except ModelError:
+            raise
         except ValueError as error:
             if joint is None:
                 raise
             failed[task.task] = str(error)
             work.progress(f"{task.task} cannot be scored: {error}")
     if not observed:
-        raise ValueError("; ".join(failed.values()))
+        raise ValueError("; ".join(dict.fromkeys(failed.values())))
     widths = work.rows("lite_scores.lite_suite_intervals")
     types = TaskTypes({t.task: t.task_type for t in fitted}, _parts(work.suite))
-    found = score_model(fitted, observed, widths, joint, types)
-    seconds = time.perf_counter() - started
-    return _produced(work, found, fitted, observed, failed, {**counts, "seconds": seconds})
+    scores = score_model(fitted, observed, widths, joint, types, collapsed)
+    facts = {
+        **counts,
+        "seconds": time.perf_counter() - started,
+        "warnings": "; ".join(
+            [*_encoder(work).warnings, *collapse_warning(collapsed, len(fitted))]
+        ),
+    }
+    return _produced(work, scores, fitted, observed, failed, facts)
 
 
 def _produced(
@@ -243,13 +259,13 @@ def _produced(
     fitted: list[FittedTask],
     observed: dict[str, np.ndarray],
     failed: dict[str, str],
-    counts: dict[str, float],
+    facts: dict[str, Any],
 ) -> Produced:
     types = {t.task: t.task_type for t in fitted}
     summary = {
         **found.suite,
         "type_means": json.dumps(found.score.type_means, sort_keys=True),
-        **counts,
+        **facts,
         "revision": work.ports.models.identify(work.model).revision,
     }
     scores = found.tasks.assign(task_type=found.tasks["task"].map(types))
@@ -266,8 +282,9 @@ def _produced(
         {
             "mean": round(found.score.mean, 5),
             "macro_mean": round(found.score.macro_mean, 5),
-            "texts": counts["n_texts"],
-            "encoded_now": counts["n_encoded"],
+            "texts": facts["n_texts"],
+            "encoded_now": facts["n_encoded"],
+            "warnings": facts["warnings"] or "none",
             "not_scored": "; ".join(f"{t}: {why}" for t, why in failed.items()) or "none",
             "scores": table,
         },
@@ -280,15 +297,21 @@ def _parts(suite: Suite) -> dict[str, str]:
 
 def _observe(
     work: Work, row: dict[str, Any], task: FittedTask, counts: dict[str, int]
-) -> np.ndarray:
+) -> tuple[np.ndarray, str]:
+    """The observations of a task, and what all its texts got where the model collapsed."""
     entry = work.suite.task(task.task)
     pool = work.ports.artifacts.pool(pd.DataFrame([row]), str(row["pool_task"]))
     cut = restrict(pool, task.selection["item_id"].tolist())
-    encoder = work.ports.models.encoder(work.model, work.max_tokens, work.progress)
+    encoder = _encoder(work)
     before = encoder.counts.encoded
     vectors = work.ports.models.embed(cut, encoder, work.ports.tasks.describe(entry))
     counts["n_texts"] += len(vectors)
     counts["n_encoded"] += encoder.counts.encoded - before
-    return observe_selection(
+    found = observe_selection(
         task.kind, cut, vectors, task.selection, similarity=encoder.similarity_name
     )
+    return found, collapse(cut, vectors)
+
+
+def _encoder(work: Work) -> StoredEncoder:
+    return work.ports.models.encoder(work.model, work.max_tokens, work.progress)

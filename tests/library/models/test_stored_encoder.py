@@ -202,7 +202,9 @@ def test_errors_of_the_encoder_carry_model_and_task(tmp_path: Path) -> None:
         raise MemoryError("out of memory")
 
     model.spoil = fails  # type: ignore[method-assign]
-    with pytest.raises(ModelError, match=r"model m, task Task: the 8 texts from 'text .*memory.*cut at 512"):
+    with pytest.raises(
+        ModelError, match=r"model m, task Task: the 8 texts from 'text .*memory.*cut at 512"
+    ):
         encoder.vectors(TEXTS, TASK)
 
 

@@ -93,6 +93,8 @@ def _registered_name(session: Session, model: str, suite: str, family: str | Non
     folder = checkpoint_folder(model)
     if folder is not None:
         name, place = folder
+        plain = (m for m in known.values() if not m.deviation and m.prompts is None)
+        name = next((m.name for m in plain if m.path == place), name)
         if name in known and known[name].path != place:
             raise UsageError(
                 f"the suite has another model named {name!r} ({known[name].path}): register this "

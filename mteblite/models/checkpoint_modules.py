@@ -106,7 +106,8 @@ def check_kind(folder: Path, modules: list[Module], label: str) -> None:
                 f"{label}{folder} is a multi-vector model ({module.type} in modules.json); "
                 f"{_ONE_VECTOR}"
             )
-    if {m.kind for m in modules} <= _TOKEN_MODULES and not _pools_itself(modules[0]):
+    known = all(m.type.startswith("sentence_transformers.") for m in modules)
+    if known and {m.kind for m in modules} <= _TOKEN_MODULES and not _pools_itself(modules[0]):
         raise ValueError(
             f"{label}{folder} has no pooling module in modules.json, so it gives one vector per "
             f"token, as ColBERT does; {_ONE_VECTOR}"

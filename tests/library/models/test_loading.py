@@ -150,13 +150,15 @@ def test_prompts_that_no_task_uses_are_named(
 
 
 def test_texts_beyond_the_positions_are_cut_and_said(
-    bert_folder: Callable[..., Path], tmp_path: Path, tiny_tasks: Any
+    folder: Path, tmp_path: Path, tiny_tasks: Any
 ) -> None:
     task = tiny_tasks.sts.metadata
-    folder = bert_folder(tmp_path / "m", max_seq_length=2048)
-    config = json.loads((folder / "tokenizer_config.json").read_text())
-    config["model_max_length"] = 2048
-    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    for name, key in (
+        ("tokenizer_config.json", "model_max_length"),
+        ("sentence_bert_config.json", "max_seq_length"),
+    ):
+        config = json.loads((folder / name).read_text())
+        (folder / name).write_text(json.dumps({**config, key: 2048}))
     encoder = opened(folder, tmp_path / "home")
     long, cut = "word1 " * 300, "word1 " * 64
     first, second = encoder.vectors([long, cut], task)

@@ -71,7 +71,9 @@ class Models:
         """Return the identity of a model now: its content or revision, never a path."""
         key = model.model_dump_json()
         if key not in self._identities:
-            self._identities[key] = identify(self.with_weights(model), self._home.cache)
+            self._identities[key] = identify(
+                self.with_weights(model), self._home.cache, self._encoding.backend
+            )
         return self._identities[key]
 
     def encoder(

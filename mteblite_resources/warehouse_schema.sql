@@ -248,6 +248,8 @@ CREATE TABLE IF NOT EXISTS lite_scores.suite_scores (
     seconds DOUBLE
 );
 ALTER TABLE lite_scores.suite_scores ADD COLUMN IF NOT EXISTS out_of_range BOOLEAN;
+-- what the scores silently depend on: sentences joined by "; ", '' without any
+ALTER TABLE lite_scores.suite_scores ADD COLUMN IF NOT EXISTS warnings VARCHAR;
 
 -- (suite, version): every release that was exported; none is ever changed
 CREATE TABLE IF NOT EXISTS lite_scores.releases (

@@ -51,7 +51,8 @@ def aggregate(task_scores: pd.DataFrame, task_types: Mapping[str, str]) -> Suite
         type_means={t: found[f"type:{t}"] for t in sorted(set(task_types.values()))},
         n_tasks=int(np.isfinite(values).sum()),
         ranges={
-            name: (float(combine(bounds[0], weights)), float(combine(bounds[1], weights)))
+            # Weights sum to 1 but for rounding.
+            name: (float(combine(bounds[0], weights)), min(float(combine(bounds[1], weights)), 1.0))
             for name, weights in targets.items()
         },
     )

@@ -5,7 +5,7 @@ Scores come task by task with half-widths, or from the suite's joint calibration
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import pandas as pd
 
 from mteblite.calibrations.fitted_task import FittedTask
 from mteblite.lite_scores.aggregation import SuiteScore, aggregate, suite_rows, type_rows
+from mteblite.lite_scores.degenerate import degenerate_rows, widened
 from mteblite.lite_scores.joint_calibration import JointCalibration
 from mteblite.lite_scores.prediction import TASK_SCORE_COLUMNS, predict_tasks
 
@@ -41,6 +42,7 @@ def score_model(
     widths: pd.DataFrame,
     joint: JointCalibration | None = None,
     types: Mapping[str, str] | None = None,
+    collapsed: Collection[str] = (),
 ) -> ModelScores:
     """Return the lite scores of one model.
 
@@ -51,25 +53,34 @@ def score_model(
         widths: target, half_width, interval_method, reference_low, reference_high.
         joint: the suite's joint calibration, if it has one.
         types: type of every task, see `TaskTypes`; None = as fitted, without aggregates.
+        collapsed: tasks whose texts all got the same vector, see `degenerate`.
 
     Raises:
         ValueError: no task was observed, or an observed task is not fitted.
     """
     types = types or {t.task: t.task_type for t in fitted}
-    if joint is not None:
-        found, ends = _joint_scores(fitted, observed, joint)
+    usable = {task: rows for task, rows in observed.items() if task not in collapsed}
+    if joint is not None and (usable or not collapsed):
+        found, ends = _joint_scores(fitted, usable, joint)
     else:
-        found, ends = predict_tasks(fitted, observed, widths).assign(observed=True), widths
+        found, ends = predict_tasks(fitted, usable, widths).assign(observed=True), widths
+    if collapsed:
+        # Without any usable task, nothing predicts the tasks that were not observed either.
+        without = collapsed if usable else [t.task for t in fitted]
+        kept = found[~found["task"].isin(without)]
+        rows = degenerate_rows(fitted, observed, without)
+        found = pd.concat([kept, rows], ignore_index=True) if len(kept) else rows
+        ends = widened(ends, types, without)
     score = aggregate(found, types)
     ranges = widths.set_index("target")
-    rows = type_rows(score, ends).rename(columns={"mean": "predicted"})
-    rows["out_of_range"] = [
+    by_type = type_rows(score, ends).rename(columns={"mean": "predicted"})
+    by_type["out_of_range"] = [
         _beyond(ranges, f"type:{kind}", value)
-        for kind, value in zip(rows["task_type"], rows["predicted"], strict=True)
+        for kind, value in zip(by_type["task_type"], by_type["predicted"], strict=True)
     ]
     suite = suite_rows(score, ends)
     suite["out_of_range"] = _beyond(ranges, "macro", score.macro_mean)
-    return ModelScores(found.sort_values("task", ignore_index=True), rows, suite, score)
+    return ModelScores(found.sort_values("task", ignore_index=True), by_type, suite, score)
 
 
 def _estimates(

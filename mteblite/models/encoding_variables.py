@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from mteblite.models.devices import split_devices
+
 PREFIX = "MTEBLITE_"
+
+
+def _checked_device(value: str) -> str:
+    split_devices(value)
+    return value
 
 
 class EncodingVariables(BaseSettings):
@@ -16,7 +23,7 @@ class EncodingVariables(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True)
 
     batch_size: int = Field(32, ge=1)
-    device: str | None = None
+    device: Annotated[str, AfterValidator(_checked_device)] | None = None
     dtype: Literal["float32", "float16", "bfloat16"] | None = None
     backend: Literal["torch", "onnx", "openvino"] = "torch"
 
@@ -32,4 +39,5 @@ def read_encoding_variables() -> dict[str, Any]:
     except ValidationError as error:
         problem = error.errors()[0]
         name = f"{PREFIX}{problem['loc'][0]}".upper()
-        raise ValueError(f"{name} is {problem['input']!r}: {problem['msg']}") from error
+        message = problem["msg"].removeprefix("Value error, ")
+        raise ValueError(f"{name} is {problem['input']!r}: {message}") from error

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,21 +17,12 @@ from typing import Any
 from filelock import FileLock
 
 from mteblite.files import read_json, sha256_of, write_json
+from mteblite.models.checkpoint_checks import check_checkpoint
+from mteblite.models.checkpoint_files import adapter_base, model_files
 from mteblite.suites.suite_model import SuiteModel
 
 CACHE_FILE = "model_identity.json"
-WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*.npz", "*.onnx")
 
-_MODEL_SUFFIXES = frozenset({
-    ".safetensors", ".bin", ".npz", ".npy", ".onnx", ".gguf", ".xml",
-    ".json", ".txt", ".model", ".spm", ".vocab", ".jinja", ".py",
-})  # fmt: skip
-# Files that trainers and people leave beside a checkpoint. No vector depends on them.
-_NOT_MODEL = re.compile(
-    r"(?i)(optimizer|scheduler|rng_state|trainer_state|training_args|training_config|README|"
-    r"requirements|all_results|train_results|eval_results|model_meta|run_settings|adapter_readme).*"
-)
-_NOT_MODEL_FOLDER = re.compile(r"(?i)(\..*|checkpoint-\d+|runs|eval|logs?|__pycache__)")
 # A file written more recently could change again without a change of its time stamp.
 _SETTLED_NS = 2_000_000_000
 
@@ -56,15 +45,16 @@ class ModelIdentity:
     base_fingerprint: str
 
 
-def identify(spec: SuiteModel, home: Path) -> ModelIdentity:
-    """Return the identity of a model.
+def identify(spec: SuiteModel, home: Path, backend: str = "torch") -> ModelIdentity:
+    """Return the identity of a model, after a check of its files.
 
     Args:
         spec: the model.
         home: folder of the cache of file hashes and hub revisions.
+        backend: the backend that will read the weights.
 
     Raises:
-        ValueError: the folder is missing, has no weights or only part of them, the package is
+        ValueError: the folder holds no model that can be run (`check_checkpoint`), the package is
             not installed, or the hub revision cannot be found.
     """
     if spec.is_packaged:
@@ -72,7 +62,11 @@ def identify(spec: SuiteModel, home: Path) -> ModelIdentity:
 
         source, base = "package", _digest("package", fingerprint(spec.packaged_name))
     elif spec.path is not None:
-        content = fingerprint_folder(Path(spec.path), home, spec.name)
+        folder = Path(spec.path)
+        check_checkpoint(
+            folder, f"model {spec.name!r}: ", backend=backend, trusted=spec.trust_remote_code
+        )
+        content = fingerprint_folder(folder, home)
         source, base = "local", _digest("local", content)
     else:
         source, revision = "hub", spec.revision or hub_revision(spec.base, home)
@@ -108,27 +102,23 @@ def result_revision(
     return "-".join([*parts, numerics] if numerics else parts)
 
 
-def fingerprint_folder(folder: Path, home: Path, name: str) -> str:
-    """Return a hash over the names and contents of a checkpoint's files.
+def fingerprint_folder(folder: Path, home: Path) -> str:
+    """Return a hash over the names and contents of all files that a loader can open.
+
+    The base model of an adapter counts too: the content of a folder, the revision of a hub model.
 
     Args:
-        folder: a sentence-transformers (or transformers) folder.
+        folder: a sentence-transformers (or transformers) folder that `check_checkpoint` accepts.
         home: folder of the cache of hashes, by path, size, times and inode of a file.
-        name: the model's name, for error messages.
 
     Raises:
-        ValueError: the folder is missing, or its weights are missing or cut short.
+        ValueError: the revision of an adapter's base cannot be found.
     """
-    label = f"model {name!r}: "
-    if not folder.is_dir():
-        raise ValueError(f"{label}no folder at {folder}: check the path, or mount it")
     folder = folder.resolve()
-    files = _model_files(folder)
-    _check_weights(folder, files, label)
     known = read_json(home / CACHE_FILE).get("files", {})
     fresh: dict[str, Any] = {}
     lines = []
-    for file in files:
+    for file in (f for f in model_files(folder) if f.exists()):
         state = _state(file)
         entry = known.get(str(file))
         if entry is None or entry["state"] != state:
@@ -140,7 +130,18 @@ def fingerprint_folder(folder: Path, home: Path, name: str) -> str:
         lines.append(f"{file.relative_to(folder).as_posix()}\0{entry['sha256']}")
     if fresh:
         _update_cache(home, "files", fresh)
+    base = adapter_base(folder)
+    if base:
+        lines.append(f"base\0{_base_identity(base, home)}")
     return _digest(*lines)
+
+
+def _base_identity(base: str, home: Path) -> str:
+    """The content of an adapter's base folder, or the revision of its base on the hub."""
+    if Path(base).is_dir():
+        return fingerprint_folder(Path(base), home)
+    # The library that loads the base takes the main revision, whatever mteb's registry says.
+    return f"{base}@{_cached_revision(base) or _remote_revision(base)}"
 
 
 def hub_revision(name: str, home: Path) -> str:
@@ -192,52 +193,6 @@ def _remote_revision(name: str) -> str:
     if not revision:
         raise ValueError(f"model {name!r}: the hub gives no revision; set `revision:`")
     return revision
-
-
-def _model_files(folder: Path) -> list[Path]:
-    files = []
-    for root, folders, names in os.walk(folder):
-        folders[:] = sorted(f for f in folders if not _NOT_MODEL_FOLDER.fullmatch(f))
-        files += [
-            Path(root) / n
-            for n in names
-            if Path(n).suffix.lower() in _MODEL_SUFFIXES and not _NOT_MODEL.fullmatch(n)
-        ]
-    return sorted(files, key=lambda f: f.relative_to(folder).as_posix())
-
-
-def _check_weights(folder: Path, files: list[Path], label: str) -> None:
-    weights = [f for f in files if any(f.match(pattern) for pattern in WEIGHTS)]
-    if not weights:
-        raise ValueError(
-            f"{label}{folder} holds no weights ({', '.join(WEIGHTS)}): "
-            "give the folder that save_pretrained or SentenceTransformer.save wrote"
-        )
-    for index in (f for f in files if f.name.endswith(".index.json")):
-        shards = set(json.loads(index.read_text()).get("weight_map", {}).values())
-        missing = sorted(s for s in shards if not (index.parent / s).exists())
-        if missing:
-            raise ValueError(f"{label}{index} lists weights that are missing: {missing[:3]}")
-    for file in (f for f in weights if f.suffix == ".safetensors"):
-        _check_safetensors(file, label)
-
-
-def _check_safetensors(file: Path, label: str) -> None:
-    """Refuse a file whose size does not fit its header, as while it is being copied."""
-    size = file.stat().st_size
-    with file.open("rb") as stream:
-        length = int.from_bytes(stream.read(8), "little")
-        try:
-            header = json.loads(stream.read(length)) if 8 + length <= size else None
-            tensors = (v for k, v in (header or {}).items() if k != "__metadata__")
-            end = max((t["data_offsets"][1] for t in tensors), default=0)
-        except (ValueError, TypeError, KeyError, AttributeError):
-            header, end = None, 0
-    if header is None or 8 + length + end != size:
-        raise ValueError(
-            f"{label}{file} is cut short or damaged ({size} bytes): "
-            "wait until it is complete, or copy it again"
-        )
 
 
 def _state(file: Path) -> list[int]:

@@ -2,17 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mteblite.pools.pool import Pool
 from mteblite.suites.task_description import TaskDescription
+from mteblite.vectors.vector_values import all_equal
 
 if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata
 
     from mteblite.models.stored_encoder import StoredEncoder
+
+
+ENOUGH_TEXTS = 8
+"""Fewer texts may by chance have one vector."""
+
+
+def collapse(pool: Pool, vectors: np.ndarray) -> str:
+    """Return what all texts of one prompt type got, where that is one vector; else "".
+
+    Args:
+        pool: the pool.
+        vectors: (n_texts, dim), of its texts.
+
+    Returns:
+        `the same vector`, `the zero vector` or "".
+    """
+    kinds = pool.texts["prompt_type"].to_numpy(str)
+    for kind in sorted(set(kinds)):
+        rows = np.flatnonzero(kinds == kind)
+        if len(rows) >= ENOUGH_TEXTS and all_equal(vectors[rows]):
+            return "the same vector" if vectors[rows].any() else "the zero vector"
+    return ""
+
+
+def collapse_warning(collapsed: Mapping[str, str], n_tasks: int) -> list[str]:
+    """Return the warning about tasks on which a model collapsed; [] without any.
+
+    Args:
+        collapsed: what `collapse` returned, by task.
+        n_tasks: number of the suite's tasks.
+    """
+    if not collapsed:
+        return []
+    where = "every task" if len(collapsed) == n_tasks else ", ".join(sorted(collapsed))
+    return [
+        f"degenerate: all texts of {where} got {sorted(collapsed.values())[0]}, so scores "
+        "there are those of chance, as observed and not calibrated"
+    ]
 
 
 def pool_vectors(

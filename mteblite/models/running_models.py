@@ -10,13 +10,21 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mteblite.files import read_json, write_json
-from mteblite.vectors.address import Address, cap_below, literal_prompt, set_token_cap, token_limit
+from mteblite.models.devices import require_devices
+from mteblite.vectors.address import (
+    Address,
+    cap_below,
+    literal_prompt,
+    position_limit,
+    set_token_cap,
+    token_limit,
+)
 
 if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata
@@ -46,6 +54,10 @@ class RunningModel(Protocol):
     def similarity_name(self) -> str:
         """The similarity's name; `cosine` for a model with its own similarity."""
 
+    @property
+    def limits(self) -> tuple[int | None, int | None]:
+        """The token limit (None = none), and the configured one where positions are fewer."""
+
     def close(self) -> None:
         """Release the weights."""
 
@@ -55,7 +67,7 @@ class PackagedRunning:
 
     def __init__(
         self, name: str, fingerprint: Callable[[str], str], max_tokens: int | None,
-        keep: Collection[str] | None,
+        keep: Collection[str] | None, devices: Sequence[str] = (),
     ) -> None:  # fmt: skip
         """Take a packaged model; no weights are loaded.
 
@@ -64,11 +76,13 @@ class PackagedRunning:
             fingerprint: returns the store's fingerprint of a catalog name.
             max_tokens: the suite's token cap.
             keep: catalog names of siblings to store, too; None = all siblings.
+            devices: devices of torch, of which the first is used; none = a GPU if there is one.
         """
         self.name = name
         self.max_tokens = max_tokens
         self.keep = None if keep is None else frozenset(keep)
         self._fingerprint = fingerprint
+        self._devices = tuple(devices[:1])
         self._encoder: Any = None
 
     def address(self, task: TaskMetadata, prompt_type: str) -> Address:
@@ -85,7 +99,9 @@ class PackagedRunning:
         if self._encoder is None:
             from mteblite.sample.models.load import load_packaged
 
-            self._encoder = load_packaged(self.name, self.max_tokens)
+            require_devices(self._devices)
+            device = next(iter(self._devices), None)
+            self._encoder = load_packaged(self.name, self.max_tokens, device)
         siblings = set(self._encoder.siblings(prompt_type))
         wanted = None if self.keep is None else sorted(siblings & self.keep)
         vectors = self._encoder.encode_texts(texts, prompt_type, wanted=wanted)
@@ -103,6 +119,13 @@ class PackagedRunning:
     def similarity_name(self) -> str:
         """See `RunningModel.similarity_name`."""
         return "cosine"
+
+    @property
+    def limits(self) -> tuple[int | None, int | None]:
+        """See `RunningModel.limits`."""
+        from mteblite.sample.models.catalog import packaged_model
+
+        return packaged_model(self.name).source.max_tokens, None
 
     def close(self) -> None:
         """See `RunningModel.close`."""
@@ -176,6 +199,13 @@ class MtebRunning:
         """See `RunningModel.similarity_name`."""
         return str(self._read_facts()["similarity"] or "cosine")
 
+    @property
+    def limits(self) -> tuple[int | None, int | None]:
+        """See `RunningModel.limits`."""
+        # Without facts nothing was loaded yet, and nothing is loaded for this.
+        facts = self._facts or read_json(self._facts_file)
+        return facts.get("limit"), facts.get("asked")
+
     def close(self) -> None:
         """See `RunningModel.close`."""
         if self._batched is not None:
@@ -185,9 +215,15 @@ class MtebRunning:
     def _running(self) -> EncoderProtocol:
         if self._inner is None:
             inner = self._load()
-            limit, can_cap = token_limit(inner)
-            facts = {"prompts": {}, **read_json(self._facts_file)}
-            facts |= {"limit": limit, "can_cap": can_cap, "similarity": _similarity_name(inner)}
+            configured, can_cap = token_limit(inner)
+            limit = configured
+            positions = cap_below(position_limit(inner), configured)
+            if positions is not None:
+                set_token_cap(inner, positions)
+                limit = positions
+            asked = configured if limit != configured else None
+            facts = {"prompts": {}, **read_json(self._facts_file), "limit": limit, "asked": asked}
+            facts |= {"can_cap": can_cap, "similarity": _similarity_name(inner)}
             cap = cap_below(self.max_tokens, limit)
             if cap is not None and can_cap:
                 set_token_cap(inner, cap)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mteblite.models.checkpoint_warnings import model_warnings
+from mteblite.models.loaded_tensors import ModelError, first_line
 from mteblite.models.model_identity import ModelIdentity, result_revision
 from mteblite.models.running_models import RunningModel
 from mteblite.suites.suite_model import SuiteModel, mteb_name
@@ -141,6 +143,11 @@ class StoredEncoder:
         return self._model.similarity_name
 
     @property
+    def warnings(self) -> list[str]:
+        """What the vectors silently depend on, see `model_warnings`; loads no weights twice."""
+        return model_warnings(self.spec, self.identity, *self._model.limits)
+
+    @property
     def mteb_model_meta(self) -> ModelMeta:
         """Metadata for mteb, under this model's own name and result revision."""
         from mteb.models.model_implementations import MODEL_REGISTRY
@@ -201,9 +208,15 @@ class StoredEncoder:
             encoded = self._model.encode(
                 texts, call.task, call.prompt_type, call.split, call.subset
             )
-        except Exception as error:
-            error.add_note(f"{label}: while encoding {len(texts)} texts from {texts[0][:80]!r}")
+        except ModelError:
             raise
+        except Exception as error:
+            limit = self._model.limits[0]
+            tokens = "" if limit is None else f"; texts are cut at {limit} tokens"
+            raise ModelError(
+                f"{label}: the {len(texts)} texts from {texts[0][:80]!r} on cannot be encoded "
+                f"({type(error).__name__}: {first_line(error)}){tokens}"
+            ) from error
         checked = {fp: check_vectors(v, texts, label) for fp, v in encoded.items()}
         self.counts.encoded += len(texts)
         return checked

@@ -24,7 +24,7 @@ from mteblite.models.checkpoint_folder import named_model
 from mteblite.models.encoder_objects import object_encoder
 from mteblite.models.encoders import EncodingSettings, open_encoder
 from mteblite.models.model_identity import identify
-from mteblite.models.pool_vectors import pool_vectors
+from mteblite.models.pool_vectors import collapse, collapse_warning, pool_vectors
 from mteblite.releases.release_files import read_release
 from mteblite.releases.released_task import rebuild_pool
 from mteblite.releases.suite_release import SuiteRelease
@@ -58,6 +58,7 @@ class Scores:
         n_texts: texts of the selections.
         n_encoded: texts that this call encoded.
         seconds: duration of this call.
+        warnings: sentences about what the scores silently depend on.
         observed: per task the outcomes (k,) or observations (k, d) on its selection.
     """
 
@@ -75,6 +76,7 @@ class Scores:
     n_texts: int
     n_encoded: int
     seconds: float
+    warnings: tuple[str, ...]
     observed: Mapping[str, np.ndarray] = field(repr=False)
 
 
@@ -123,10 +125,13 @@ def score(
     report = progress or (lambda _: None)
     kept = cache if isinstance(model, str | Path) else None
     with _folder(kept) as folder, _opened(model, release, folder, settings, report) as encoder:
-        observed, n_texts = _observe(release, encoder, folders, report)
+        observed, collapsed, n_texts = _observe(release, encoder, folders, report)
+        warnings = [*encoder.warnings, *collapse_warning(collapsed, len(release.tasks))]
     seconds = time.perf_counter() - started
     fitted = [t.fitted for t in release.tasks]
-    found = score_model(fitted, observed, release.intervals, _joint(release), release.task_types)
+    found = score_model(
+        fitted, observed, release.intervals, _joint(release), release.task_types, collapsed
+    )
     lower, upper = ENDS[release.headline]
     return Scores(
         model=encoder.spec.name,
@@ -143,6 +148,7 @@ def score(
         n_texts=n_texts,
         n_encoded=encoder.counts.encoded,
         seconds=seconds,
+        warnings=tuple(warnings),
         observed=observed,
     )
 
@@ -185,9 +191,10 @@ def _observe(
     encoder: StoredEncoder,
     folders: Mapping[str, Path],
     report: Callable[[str], None],
-) -> tuple[dict[str, np.ndarray], int]:
-    """The model's outcomes or observations on every task's selection, and the number of texts."""
+) -> tuple[dict[str, np.ndarray], dict[str, str], int]:
+    """The observations on every task's selection, collapsed tasks, and the number of texts."""
     tasks, results, n_texts = PinnedTasks(), {}, 0
+    collapsed: dict[str, str] = {}
     for task in release.tasks:
         report(f"scoring {task.task} on {len(task.fitted.selection)} items")
         description = located(task.description, folders)
@@ -197,8 +204,10 @@ def _observe(
             task.fitted.kind, pool, vectors, task.fitted.selection,
             similarity=encoder.similarity_name,
         )  # fmt: skip
+        equal = collapse(pool, vectors)
+        collapsed |= {task.task: equal} if equal else {}
         n_texts += len(vectors)
-    return results, n_texts
+    return results, collapsed, n_texts
 
 
 def _joint(release: SuiteRelease) -> JointCalibration | None:
@@ -225,7 +234,7 @@ def _opened(
         return
     spec = named_model(model)
     # The model is checked before any task's data are downloaded.
-    identity = identify(spec, folder / "cache")
+    identity = identify(spec, folder / "cache", settings.backend)
     encoder = open_encoder(
         spec, identity, store, release.max_tokens,
         home=folder / "cache", settings=settings, keep=[spec.name], progress=report_texts,

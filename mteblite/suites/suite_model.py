@@ -19,7 +19,9 @@ PROVENANCES = ("self_reported", "partly_self_reported")
 """Models whose authors measured all or part of the scores; reports mark them with a dagger."""
 
 # Not allowed: "|", which separates dimensions of a Dagster partition key, and "..", part of ranges.
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@=/:-]*")
+_NAME = re.compile(r"[^\W_][\w.+@=/:-]*")
+# With what is added to it, a name is a file name, of which systems take 255 bytes.
+_NAME_BYTES = 200
 _VARIANT = re.compile(
     r"(?P<base>.+?)(?P<suffixes>(?:\+norm|\+(?:task|category|no)-prompts|@dim=[0-9]+)*)"
 )
@@ -152,12 +154,18 @@ def check_model_name(name: str) -> None:
     """Check that a name can be a partition key, a folder name and a table value.
 
     Raises:
-        ValueError: the name is empty or has a character or a variant that is not allowed.
+        ValueError: the name is empty or too long, or has a character or a variant that is not
+            allowed.
     """
+    if (size := len(name.encode(errors="surrogateescape"))) > _NAME_BYTES:
+        raise ValueError(
+            f"model name {name[:40]!r}... has {size} bytes; at most {_NAME_BYTES} are allowed: "
+            "choose a shorter name"
+        )
     if not _NAME.fullmatch(name) or ".." in name:
         raise ValueError(
             f"model name {name!r} is not allowed: it must start with a letter or digit and hold "
-            "only letters, digits and . _ + @ = / : - (no spaces, no '|', no '..')"
+            "only letters, of any script, digits and . _ + @ = / : - (no spaces, no '|', no '..')"
         )
     base, suffixes = _split(name)
     unknown = _UNKNOWN_VARIANT.search(base)

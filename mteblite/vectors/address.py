@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 PROMPT_TYPES = ("query", "document", "")
 
+_POSITIONS = frozenset({"position_embeddings", "embed_positions", "wpe"})
+"""Names of learned tables of absolute positions in transformers' models."""
+
 _PROMPT_NAMES = {"query": ["query"], "document": ["document", "passage", "corpus"]}
 """Names under which sentence-transformers looks for a prompt, by prompt type."""
 
@@ -78,6 +81,26 @@ def token_limit(inner: Any) -> tuple[int | None, bool]:
         return None, False
     limit = model.max_seq_length
     return (int(limit) if limit is not None and np.isfinite(limit) else None), True
+
+
+def position_limit(inner: Any) -> int | None:
+    """Return the number of tokens for which a transformer has positions; None = no such limit.
+
+    Longer texts end in an error of torch. Relative and rotary positions have no limit.
+    """
+    from sentence_transformers import SentenceTransformer
+    from torch import nn
+
+    model = getattr(inner, "model", None)
+    if not isinstance(model, SentenceTransformer) or type(model[0]).__name__ != "Transformer":
+        return None
+    sizes = []
+    for name, module in model[0].named_modules():
+        if name.rpartition(".")[2] in _POSITIONS and isinstance(module, nn.Embedding):
+            # RoBERTa and BART number positions from behind the padding's.
+            first = 0 if module.padding_idx is None else module.padding_idx + 1
+            sizes.append(module.num_embeddings - getattr(module, "offset", first))
+    return min(sizes, default=None)
 
 
 def set_token_cap(inner: Any, cap: int) -> None:

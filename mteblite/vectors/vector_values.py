@@ -62,6 +62,16 @@ def derive_variant(vectors: np.ndarray, spec: SuiteModel) -> np.ndarray:
     return vectors / np.where(lengths > 0, lengths, 1).astype(np.float32)
 
 
+def all_equal(vectors: np.ndarray) -> bool:
+    """Return whether all rows (n, dim) are one vector, but for the noise of their precision."""
+    wide = np.asarray(vectors, dtype=np.float64)
+    bits = np.bitwise_or.reduce(np.ascontiguousarray(vectors, np.float32).view(np.uint32), None)
+    # Vectors that a half-precision model returned have no low bits.
+    precision = 2.0**-8 if not bits & 0xFFFF else 2.0**-11 if not bits & 0x1FFF else 2.0**-16
+    spread = np.abs(wide - wide[0]).max()
+    return bool(spread <= 2 * precision * np.abs(wide[0]).max())
+
+
 def to_numpy(vectors: Any) -> Any:
     """Return torch tensors as float32 arrays, in lists too; other values are returned unchanged."""
     if isinstance(vectors, list | tuple):

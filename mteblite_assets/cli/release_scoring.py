@@ -73,6 +73,7 @@ def score_from_release(
         return 0
     facts = ("level", "n_texts", "n_encoded", "seconds")
     total = {**scores.means, **{name: getattr(scores, name) for name in facts}}
+    total["warnings"] = "; ".join(scores.warnings)
     head = {name: getattr(scores, name) for name in ("suite", "release", "model", "headline")}
     tasks, types = printing.records(scores.tasks[TASK_COLUMNS]), printing.records(scores.types)
     print_scores(head, tasks, types, total, as_json=as_json)

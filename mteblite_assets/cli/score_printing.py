@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mteblite.lite_scores.degenerate import METHOD
 from mteblite.suites.means import ENDS, means_in_order
 from mteblite.suites.suite_file import HEADLINES
 from mteblite_assets.cli import printing
@@ -30,12 +31,13 @@ def print_scores(
             interval_method.
         types: task_type, predicted, lower, upper, out_of_range, interval_method.
         total: mean and macro mean with their interval ends, out_of_range, interval_method, level
-            of the intervals, n_texts, n_encoded, seconds.
+            of the intervals, n_texts, n_encoded, seconds, warnings (joined by "; ").
         as_json: print JSON.
     """
     if as_json:
         value = {k: printing.plain(v) for k, v in {**head, **total}.items()}
         value["tasks"] = [{k: printing.plain(v) for k, v in t.items()} for t in tasks]
+        value["warnings"] = list(filter(None, str(total["warnings"]).split("; ")))
         value["types"] = [{k: printing.plain(v) for k, v in t.items()} for t in types]
         click.echo(json.dumps(value))
         return
@@ -92,11 +94,15 @@ def _means(total: Row, headline: str) -> list[Row]:
 
 
 def _warn(tasks: Sequence[Row], total: Row) -> None:
+    if total["warnings"]:
+        click.echo(f"warning: {total['warnings']}")
     for task in (t["task"] for t in tasks if not t["observed"]):
         click.echo(f"warning: {task} could not be scored; it is predicted from the other tasks")
     if total["out_of_range"]:
         click.echo("warning: the macro mean is outside the range of the reference models")
-    flagged = [t["task"] for t in tasks if t["out_of_range"]]
+    # Scores of chance are no predictions that could extrapolate.
+    predicted = [t for t in tasks if t["interval_method"] != METHOD]
+    flagged = [t["task"] for t in predicted if t["out_of_range"]]
     if flagged:
         click.echo(
             f"warning: outside the range of the reference models on {', '.join(flagged)}; "

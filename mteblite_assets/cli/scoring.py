@@ -23,7 +23,7 @@ FROM lite_scores.task_scores WHERE suite = ? AND model = ? ORDER BY task
 """
 SUITE = """
 SELECT mean, mean_lower, mean_upper, macro_mean, macro_lower, macro_upper, type_means, n_tasks,
-    n_texts, n_encoded, seconds, interval_method, out_of_range
+    n_texts, n_encoded, seconds, interval_method, out_of_range, coalesce(warnings, '') AS warnings
 FROM lite_scores.suite_scores WHERE suite = ? AND model = ?
 """
 TYPES = """
@@ -95,6 +95,8 @@ def _registered_name(session: Session, model: str, suite: str, family: str | Non
     folder = checkpoint_folder(model)
     if folder is not None:
         name, place = folder
+        plain = (m for m in known.values() if not m.deviation and m.prompts is None)
+        name = next((m.name for m in plain if m.path == place), name)
         if name in known and known[name].path != place:
             raise UsageError(
                 f"the suite has another model named {name!r} ({known[name].path}): register this "

@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mteblite.models.checkpoint_folder import NAME_BYTES, allowed_name
 from mteblite.suites.suite_model import SuiteModel
 
 MARKER = "_COMPLETE.json"
 WEIGHTS = (".safetensors", ".bin", ".npz", ".onnx")
 CONFIGS = {MARKER, "modules.json", "config.json", "adapter_config.json"}
 FAMILY = "checkpoints"
-NAME_LENGTH = 120
 GROWING = "its files changed since the last look, or this is the first look"
 NO_MODEL = "holds no model: no config.json, no modules.json, no weights"
 NO_LITE_SUITE = "no suite that it is for has a lite suite yet"
@@ -172,13 +172,7 @@ def _family(path: Path) -> str:
 def _name(place: Path) -> str:
     """Return a checkpoint's model name, which no other place below the folder has.
 
-    It is the place itself, `run/checkpoint-500`. Where that is no allowed name, other characters
-    become hyphens and a digest of the place is added.
+    It is the place, `run/checkpoint-500`, with the parts as model names.
     """
-    given = place.as_posix()
-    parts = [re.sub(r"[^A-Za-z0-9._=-]+", "-", part).strip(".-_") for part in place.parts]
-    name = re.sub(r"\.{2,}", ".", "/".join(part or "checkpoint" for part in parts))
-    if name == given and len(name) <= NAME_LENGTH:
-        return name
-    digest = hashlib.sha256(given.encode()).hexdigest()[:6]
-    return f"{name[:NAME_LENGTH].rstrip('./-_')}-{digest}"
+    name = "/".join(allowed_name(part) for part in place.parts)
+    return name if len(name.encode()) <= NAME_BYTES else allowed_name(place.as_posix())

@@ -6,7 +6,6 @@ import json
 import time
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from mteblite.calibrations.fitted_task import FittedTask
@@ -22,8 +21,7 @@ from mteblite.lite_scores.intervals import (
 from mteblite.lite_scores.joint_calibration import JointCalibration
 from mteblite.lite_scores.joint_fitting import fit_joint
 from mteblite.lite_scores.model_scores import ModelScores, score_model
-from mteblite.lite_scores.observing import observation_rows, observe_selection
-from mteblite.pools.restriction import restrict
+from mteblite.lite_scores.observing import observation_rows
 from mteblite.suites.catalog import Suite
 from mteblite.suites.task_types import TaskTypes
 from mteblite.validation.conformal import LEVEL, check_level
@@ -33,6 +31,7 @@ from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_assets.item_parameters.assets import EVIDENCE, evidence_of, evidences_of
+from mteblite_assets.lite_scores.observing import Observed, observe_candidate
 from mteblite_assets.validation.assets import validation_settings
 from mteblite_assets.validation.official_scores import lite_suite_uses_official, official_settings
 
@@ -183,7 +182,7 @@ def _fitted_tasks(work: Work, tasks: pd.DataFrame) -> list[FittedTask]:
         "lite_scores.type_scores",
         "lite_scores.selected_observations",
     ],
-    code_version="3",
+    code_version="4",
     settings=model_settings,
     kinds=("duckdb", "pytorch"),
     checks=[
@@ -210,65 +209,51 @@ def lite_scores(work: Work) -> Produced:
 
     Only texts of the selected items are encoded, with the train rows and shared documents that
     they need. With a joint calibration, a task that cannot be scored is predicted from the others
-    and marked as not observed.
+    and marked as not observed. `warnings` says what the scores silently depend on.
     """
     started = time.perf_counter()
     rows = work.rows("lite_scores.lite_suites").sort_values("task")
     fitted = [FittedTask.from_json(str(text)) for text in rows["fitted"]]
     stored = work.rows("lite_scores.lite_suite_joint")
     joint = JointCalibration.from_json(str(stored["joint"].iloc[0])) if len(stored) else None
-    counts = {"n_texts": 0, "n_encoded": 0}
-    observed, failed = {}, {}
-    for row, task in zip(rows.to_dict("records"), fitted, strict=True):
-        work.progress(f"scoring {task.task} on {len(task.selection)} items")
-        try:
-            observed[task.task] = _observe(work, {str(k): v for k, v in row.items()}, task, counts)
-        except ValueError as error:
-            if joint is None:
-                raise
-            failed[task.task] = str(error)
-            work.progress(f"{task.task} cannot be scored: {error}")
-    if not observed:
-        raise ValueError("; ".join(failed.values()))
+    seen = observe_candidate(work, rows, fitted, may_fail=joint is not None)
     widths = work.rows("lite_scores.lite_suite_intervals")
     types = TaskTypes({t.task: t.task_type for t in fitted}, _parts(work.suite))
-    found = score_model(fitted, observed, widths, joint, types)
-    seconds = time.perf_counter() - started
-    return _produced(work, found, fitted, observed, failed, {**counts, "seconds": seconds})
+    found = score_model(fitted, seen.results, widths, joint, types, seen.collapsed)
+    return _produced(work, found, fitted, seen, time.perf_counter() - started)
 
 
 def _produced(
-    work: Work,
-    found: ModelScores,
-    fitted: list[FittedTask],
-    observed: dict[str, np.ndarray],
-    failed: dict[str, str],
-    counts: dict[str, float],
+    work: Work, found: ModelScores, fitted: list[FittedTask], seen: Observed, seconds: float
 ) -> Produced:
     types = {t.task: t.task_type for t in fitted}
     summary = {
         **found.suite,
         "type_means": json.dumps(found.score.type_means, sort_keys=True),
-        **counts,
+        "n_texts": seen.n_texts,
+        "n_encoded": seen.n_encoded,
+        "seconds": seconds,
+        "warnings": "; ".join(seen.warnings),
         "revision": work.ports.models.identify(work.model).revision,
     }
     scores = found.tasks.assign(task_type=found.tasks["task"].map(types))
-    scored = [t for t in fitted if t.task in observed]
-    seen = [observation_rows(t.task, t.selection, observed[t.task]) for t in scored]
+    scored = [t for t in fitted if t.task in seen.results]
+    observations = [observation_rows(t.task, t.selection, seen.results[t.task]) for t in scored]
     table = scores[["task", "predicted", "lower", "upper"]].round(4).to_markdown(index=False)
     return Produced(
         {
             "lite_scores.task_scores": scores,
             "lite_scores.suite_scores": pd.DataFrame([summary]),
             "lite_scores.type_scores": found.types,
-            "lite_scores.selected_observations": pd.concat(seen, ignore_index=True),
+            "lite_scores.selected_observations": pd.concat(observations, ignore_index=True),
         },
         {
             "mean": round(found.score.mean, 5),
             "macro_mean": round(found.score.macro_mean, 5),
-            "texts": counts["n_texts"],
-            "encoded_now": counts["n_encoded"],
-            "not_scored": "; ".join(f"{t}: {why}" for t, why in failed.items()) or "none",
+            "texts": seen.n_texts,
+            "encoded_now": seen.n_encoded,
+            "warnings": summary["warnings"] or "none",
+            "not_scored": "; ".join(f"{t}: {why}" for t, why in seen.failed.items()) or "none",
             "scores": table,
         },
     )
@@ -276,19 +261,3 @@ def _produced(
 
 def _parts(suite: Suite) -> dict[str, str]:
     return {entry.task: entry.part_of for entry in suite.tasks}
-
-
-def _observe(
-    work: Work, row: dict[str, Any], task: FittedTask, counts: dict[str, int]
-) -> np.ndarray:
-    entry = work.suite.task(task.task)
-    pool = work.ports.artifacts.pool(pd.DataFrame([row]), str(row["pool_task"]))
-    cut = restrict(pool, task.selection["item_id"].tolist())
-    encoder = work.ports.models.encoder(work.model, work.max_tokens, work.progress)
-    before = encoder.counts.encoded
-    vectors = work.ports.models.embed(cut, encoder, work.ports.tasks.describe(entry))
-    counts["n_texts"] += len(vectors)
-    counts["n_encoded"] += encoder.counts.encoded - before
-    return observe_selection(
-        task.kind, cut, vectors, task.selection, similarity=encoder.similarity_name
-    )

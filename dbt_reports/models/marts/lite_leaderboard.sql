@@ -110,6 +110,7 @@ select
     m.true_macro_mean,
     m.predicted_macro_mean - m.true_macro_mean as macro_error,
     coalesce(c.out_of_range, false) as out_of_range,
+    coalesce(c.warnings, '') as warnings,
     m.n_tasks,
     coalesce(f.headline, 'macro_mean') as headline,
     -- scores that the model's authors measured themselves, in part or all: a dagger in tables

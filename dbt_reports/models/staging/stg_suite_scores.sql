@@ -9,5 +9,6 @@ select
     {{ known('macro_upper') }} as macro_upper,
     interval_method,
     out_of_range,
+    coalesce(warnings, '') as warnings,
     n_tasks
 from {{ source('lite_scores', 'suite_scores') }}

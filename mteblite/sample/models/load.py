@@ -85,13 +85,16 @@ class PackagedEncoder:
         return {name: finish(pooled[setting], setting) for name, setting in settings.items()}
 
 
-def load_packaged(name: str, max_tokens: int | None = None) -> PackagedEncoder:
+def load_packaged(
+    name: str, max_tokens: int | None = None, device: str | None = None
+) -> PackagedEncoder:
     """Return a packaged model; its weights are loaded once per process and parent.
 
     Args:
         name: name in the catalog, with or without `package:`.
         max_tokens: tokens per text, special tokens included; never above the model's own limit.
             None = that limit.
+        device: a device of torch, for models that run on torch; None = a GPU when there is one.
 
     Raises:
         ValueError: no such model, its package is not installed, or the cap is below 3 tokens.
@@ -100,7 +103,7 @@ def load_packaged(name: str, max_tokens: int | None = None) -> PackagedEncoder:
     if max_tokens is not None and max_tokens < 3:
         raise ValueError(f"max_tokens={max_tokens}; expected at least 3: two are special tokens")
     limits = [limit for limit in (max_tokens, model.source.max_tokens) if limit is not None]
-    return PackagedEncoder(model, _engine(model.source), min(limits, default=None))
+    return PackagedEncoder(model, _engine(model.source, device), min(limits, default=None))
 
 
 def _pass(model: PackagedModel) -> tuple[object, ...]:
@@ -112,11 +115,11 @@ def _pass(model: PackagedModel) -> tuple[object, ...]:
 
 
 @functools.lru_cache(maxsize=8)
-def _engine(parent: Parent) -> Engine:
+def _engine(parent: Parent, device: str | None) -> Engine:
     if parent.engine == "bert":
         from mteblite.sample.models.bert import BertEngine
 
-        return BertEngine.load(parent)
+        return BertEngine.load(parent, device)
     if parent.engine == "onnx":
         from mteblite.sample.models.onnx_engine import OnnxEngine
 

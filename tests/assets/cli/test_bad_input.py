@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -233,6 +234,22 @@ def test_model_folder_cut_short(untouched: Path, tmp_path: Path) -> None:
         "models", "add", "m", "--suite", "tiny", "--path", str(tmp_path),
         names=("'m'", "cut short or damaged"),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", ["score", "add"])
+def test_a_refused_checkpoint_is_not_registered_and_nothing_is_stored(
+    untouched: Path, tmp_path: Path, verb: str
+) -> None:
+    sound = next((untouched.parent / "models" / "tiny-b").rglob("modules.json")).parent
+    folder = shutil.copytree(sound, tmp_path / "mine")
+    (folder / "tokenizer.json").write_text("version https://git-lfs.github.com/spec/v1\nsize 1\n")
+    stored = sorted((untouched / "vectors").iterdir())
+    arguments = {
+        "score": ("score", str(folder), "--suite", "tiny"),
+        "add": ("models", "add", "mine", "--suite", "tiny", "--path", str(folder)),
+    }
+    refused(*arguments[verb], names=("'mine'", "tokenizer.json", "git lfs pull"))
+    assert sorted((untouched / "vectors").iterdir()) == stored
 
 
 def test_removing_a_model_that_is_not_there(untouched: Path) -> None:

@@ -16,9 +16,9 @@ from mteblite_resources.home import Home
 
 
 @pytest.fixture
-def checkpoint(home: Path) -> Path:
+def checkpoint(tmp_path: Path) -> Path:
     """A finished checkpoint somewhere else."""
-    return tiny_suite.write_model(home.parent / "runs" / "step-1", "step-1", 0.7)
+    return tiny_suite.write_model(tmp_path / "runs" / "step-1", "step-1", 0.7)
 
 
 def mark(folder: Path, family: str = "merges") -> None:

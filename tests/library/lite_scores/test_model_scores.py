@@ -45,8 +45,8 @@ class Suite:
             assert joint.tasks == ("A", "B", "C")
             self.joint = JointCalibration.from_json(joint.to_json())
 
-    def score(self, observed):
-        return score_model(self.fitted, observed, self.widths, self.joint)
+    def score(self, observed, collapsed=()):
+        return score_model(self.fitted, observed, self.widths, self.joint, collapsed=collapsed)
 
     def observed(self, place, value=None):
         found = {}
@@ -121,6 +121,47 @@ def test_without_a_joint_release_a_missing_task_leaves_means_unknown(evidences):
     assert found.tasks["task"].tolist() == ["A", "C"]
     assert np.isnan(found.suite["macro_mean"])
     assert found.suite["out_of_range"] is False
+
+
+# --- collapsed models ------------------------------------------------------------------------
+
+
+def test_a_collapsed_model_scores_what_it_did_and_nothing_is_imputed(suite):
+    low = suite.observed(0, 0.02)
+    low["C"] = np.full_like(low["C"], np.nan)  # a correlation of equal vectors
+    found = suite.score(low, collapsed={"A", "B", "C"})
+    tasks = found.tasks.set_index("task")
+    assert tasks["predicted"].tolist() == pytest.approx([0.02, 0.02, 0.0])
+    assert np.isfinite(tasks["raw"]).all()
+    assert set(found.tasks["interval_method"]) == {"degenerate"}
+    assert tasks["lower"].tolist() == [0, 0, -1]
+    assert tasks["upper"].tolist() == [1, 1, 1]
+    assert found.suite["macro_mean"] == pytest.approx(0.01)
+    assert found.suite["interval_method"] == "degenerate"
+    assert found.suite["macro_lower"] <= found.suite["macro_mean"] <= found.suite["macro_upper"]
+
+
+def test_a_collapsed_task_is_neither_predicted_by_others_nor_predicts_them(suite):
+    observed = suite.observed(4)
+    usable = {t: rows for t, rows in observed.items() if t != "B"}
+    whole = suite.score(usable).tasks.set_index("task")
+    observed["B"] = np.full_like(observed["B"], 0.01)
+    found = suite.score(observed, collapsed={"B"})
+    tasks = found.tasks.set_index("task")
+    assert tasks.loc["B", "predicted"] == pytest.approx(0.01)
+    for task in ("A", "C"):
+        assert tasks.loc[task, "predicted"] == whole.loc[task, "predicted"]
+        assert tasks.loc[task, "interval_method"] == "conformal_family"
+    types = found.types.set_index("task_type")["interval_method"]
+    assert types.to_dict() == {"Retrieval": "degenerate", "STS": "conformal_family"}
+
+
+def test_a_collapsed_model_is_never_above_every_reference_model(suite):
+    found = suite.score(suite.observed(0, 1.0), collapsed={"A", "B", "C"})
+    best = {t.task: t.reference_high for t in suite.fitted}
+    predicted = found.tasks.set_index("task")["predicted"]
+    assert all(predicted[task] <= best[task] for task in best)
+    assert not found.tasks["out_of_range"].any()
 
 
 # --- levels ----------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ def checkpoint(folder: Path, value: float = 0.0) -> Path:
     # In place, with the inode that was there; safetensors' own `save_file` makes a new file.
     (folder / "model.safetensors").write_bytes(save({"w": np.full(4, value, np.float32)}))
     (folder / "config.json").write_text("{}")
+    (folder / "tokenizer.json").write_text("{}")
     return folder
 
 
@@ -73,7 +74,7 @@ def test_unchanged_files_are_hashed_once(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(model_identity, "_SETTLED_NS", -1)
     first = identify(spec(folder), home)
     files = json.loads((home / model_identity.CACHE_FILE).read_text())["files"]
-    assert len(files) == 2
+    assert len(files) == 3
     hashed: list[Path] = []
     monkeypatch.setattr(model_identity, "sha256_of", lambda f: hashed.append(f) or "new")
     assert identify(spec(folder), home) == first
@@ -157,3 +158,59 @@ def test_a_damaged_cache_costs_only_time(tmp_path: Path) -> None:
     home.mkdir(exist_ok=True)
     (home / model_identity.CACHE_FILE).write_text("{half")
     assert identify(spec(folder), home) == first
+
+
+def test_an_ordinary_folder_keeps_the_identity_of_earlier_versions(tmp_path: Path) -> None:
+    folder = checkpoint(tmp_path / "m", 1.0)
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text("{}")
+    found = identify(spec(folder), tmp_path / "home").fingerprint
+    assert found == "369793058e8f19b00ebe1844ec91dd73", "stored vectors would be lost"
+
+
+def test_links_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_identity, "_SETTLED_NS", -1)
+    home, folder = tmp_path / "home", checkpoint(tmp_path / "m")
+    for name in ("mean", "last"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(f'{{"pooling_mode": "{name}"}}')
+    link = folder / "1_Pooling"
+    link.symlink_to(tmp_path / "mean")
+    (folder / "again").symlink_to(folder)
+    mean = identify(spec(folder), home)
+    assert identify(spec(folder), home) == mean
+    link.unlink()
+    link.symlink_to(tmp_path / "last")
+    last = identify(spec(folder), home)
+    assert last.fingerprint != mean.fingerprint
+    (tmp_path / "last" / "config.json").write_text('{"pooling_mode": "mean"}')
+    assert identify(spec(folder), home) == mean
+    weights = tmp_path / "blob"
+    (folder / "model.safetensors").rename(weights)
+    (folder / "model.safetensors").symlink_to(weights)
+    assert identify(spec(folder), home) == mean
+
+
+def test_an_adapter_is_its_base_too(tmp_path: Path) -> None:
+    home, base = tmp_path / "home", checkpoint(tmp_path / "base")
+    adapter = checkpoint(tmp_path / "adapter")
+    (adapter / "model.safetensors").rename(adapter / "adapter_model.safetensors")
+    config = {"base_model_name_or_path": str(base)}
+    (adapter / "adapter_config.json").write_text(json.dumps(config))
+    before = identify(spec(adapter), home)
+    checkpoint(base, 3.0)
+    assert identify(spec(adapter), home).fingerprint != before.fingerprint
+
+
+def test_a_module_folder_of_any_name_counts(tmp_path: Path) -> None:
+    home, folder = tmp_path / "home", checkpoint(tmp_path / "m")
+    modules = [
+        {"idx": 0, "name": "0", "path": "", "type": "x.Transformer"},
+        {"idx": 1, "name": "1", "path": "eval", "type": "x.Pooling"},
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "eval").mkdir()
+    (folder / "eval" / "config.json").write_text("{}")
+    before = identify(spec(folder), home)
+    (folder / "eval" / "config.json").write_text('{"pooling_mode": "cls"}')
+    assert identify(spec(folder), home).fingerprint != before.fingerprint

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from mteblite.models.encoders import EncodingSettings
+from mteblite.models.loaded_tensors import ModelError
 from mteblite.models.model_identity import ModelIdentity
 from mteblite.models.stored_encoder import StoredEncoder
 from mteblite.suites.suite_model import SuiteModel
@@ -42,6 +43,10 @@ class CountingModel:
 
     def spoil(self, rows: np.ndarray) -> Any:
         return rows
+
+    @property
+    def limits(self) -> tuple[int | None, int | None]:
+        return 512, None
 
     def similarity(self, a: Any, b: Any, *, pairwise: bool) -> Any:
         return a @ b.T
@@ -197,9 +202,10 @@ def test_errors_of_the_encoder_carry_model_and_task(tmp_path: Path) -> None:
         raise MemoryError("out of memory")
 
     model.spoil = fails  # type: ignore[method-assign]
-    with pytest.raises(MemoryError) as caught:
+    with pytest.raises(
+        ModelError, match=r"model m, task Task: the 8 texts from 'text .*memory.*cut at 512"
+    ):
         encoder.vectors(TEXTS, TASK)
-    assert "model m, task Task: while encoding 8 texts" in caught.value.__notes__[0]
 
 
 def test_texts_must_be_strings(tmp_path: Path) -> None:

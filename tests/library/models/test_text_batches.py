@@ -204,6 +204,8 @@ def test_openvino_gives_the_vectors_of_torch(
     ("variable", "value", "message"),
     [
         ("MTEBLITE_BACKEND", "tensorrt", r"MTEBLITE_BACKEND is 'tensorrt': .*'onnx'"),
+        ("MTEBLITE_DEVICE", "gpu", "MTEBLITE_DEVICE is 'gpu': .*allowed: cpu, cuda"),
+        ("MTEBLITE_DEVICE", "cuda:0,gpu", "MTEBLITE_DEVICE is 'cuda:0,gpu': 'gpu' is no device"),
         ("MTEBLITE_DTYPE", "int8", "MTEBLITE_DTYPE is 'int8': .*'bfloat16'"),
         ("MTEBLITE_BATCH_SIZE", "many", "MTEBLITE_BATCH_SIZE is 'many': .*valid integer"),
         ("MTEBLITE_BATCH_SIZE", "0", "MTEBLITE_BATCH_SIZE is '0': .*greater than or equal to 1"),

@@ -23,6 +23,7 @@ def checkpoint(tmp_path: Path) -> Path:
 
 def mark(folder: Path, family: str = "merges") -> None:
     """Write the `_COMPLETE.json` that the trainer writes last."""
+    (folder / "_COMPLETE.json").unlink(missing_ok=True)
     files = {str(p.relative_to(folder)): p.stat().st_size for p in folder.rglob("*") if p.is_file()}
     (folder / "_COMPLETE.json").write_text(json.dumps({"files": files, "family": family}))
 
@@ -137,11 +138,14 @@ def test_a_refused_checkpoint_is_told_once_and_tried_again_when_it_changes(
     assert asked(ticks) == ["step-1"]
 
 
-def test_a_missing_folder_removes_nothing(home: Path, checkpoint: Path) -> None:
+def test_a_missing_folder_removes_nothing(
+    home: Path, checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MTEBLITE_CHECKPOINTS", str(tmp_path / "mount"))
     ticks = Ticks()
     put(home, checkpoint, "step-1")
     ticks.until_quiet(quiet=1)
-    Home(home).checkpoints.rename(home / "unmounted")
+    Home(home).checkpoints.rename(tmp_path / "unmounted")
     assert asked(ticks) == []
     assert "is not there (unmounted?); nothing is removed" in ticks.message
     assert "step-1" in candidates()

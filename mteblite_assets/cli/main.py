@@ -10,14 +10,13 @@ from typing import Any, NoReturn
 import click
 
 from mteblite_assets.cli import printing
+from mteblite_assets.cli.endings import ending_of
 from mteblite_assets.cli.exporting import export
 from mteblite_assets.cli.model_commands import models
 from mteblite_assets.cli.querying import sql
-from mteblite_assets.cli.session import NEEDS_PLATFORM, PLATFORM, Session
+from mteblite_assets.cli.session import Session
 from mteblite_assets.cli.terminal import set_up_terminal
 from mteblite_assets.graph.keys import Scope
-
-STOPPED = "stopped; what was finished is stored, the next run continues"
 
 as_json = click.option("--json", "json_", is_flag=True, help="Print JSON instead of a table.")
 suite_option = click.option("--suite", required=True, help="Name of the suite.")
@@ -60,7 +59,7 @@ def quickstart(json_: bool) -> None:
 @as_json
 def suites(json_: bool) -> None:
     """List the suites."""
-    catalog = Session().catalog
+    catalog = Session(reading=True).catalog
     rows = [
         {
             "name": s.name,
@@ -90,7 +89,7 @@ def tasks(suite: str, refresh: bool, json_: bool) -> None:
     """List a suite's tasks with type, metric, split and subsets."""
     from mteblite_assets.cli.planning import notes_of, print_notes
 
-    session = Session()
+    session = Session(reading=not refresh)
     resolved = session.refresh(suite, _note) if refresh else session.resolve(suite)
     rows = [
         {
@@ -121,9 +120,12 @@ def materialize(
 ) -> None:  # fmt: skip
     """Bring partitions up to date: only what is missing or stale runs."""
     from mteblite_assets.cli.materializing import materialize as run
+    from mteblite_assets.cli.planning import print_notes
 
-    report = run(Session(), Scope(suite, tasks, models, stages), force=force)
+    session = Session()
+    report = run(session, Scope(suite, tasks, models, stages), force=force)
     printing.print_report(report, json_, verb="ran")
+    print_notes(session.home.notes())
     _exit(0 if report.good else 1)
 
 
@@ -138,7 +140,7 @@ def plan(
     from mteblite_assets.cli.materializing import dry_run
     from mteblite_assets.cli.planning import notes_of, print_notes, print_workload, workload_of
 
-    session, scope = Session(), Scope(suite, tasks, models, stages)
+    session, scope = Session(reading=True), Scope(suite, tasks, models, stages)
     report = dry_run(session, scope, force=force)
     workload = workload_of(session, scope, report)
     notes = notes_of(session, session.suite(suite))
@@ -157,7 +159,7 @@ def status(suite: str, json_: bool) -> None:
     from mteblite_assets.cli.materializing import status as count
     from mteblite_assets.cli.planning import notes_of, print_notes
 
-    session = Session()
+    session = Session(reading=True)
     session.suite(suite)
     counts = count(session, suite)
     printing.emit([{"stage": s, **c} for s, c in counts.items()], json_)
@@ -235,25 +237,11 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(2)
-    except (click.Abort, KeyboardInterrupt):
-        _end(STOPPED, 130)
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in PLATFORM:
-            raise
-        _end(f"error: {NEEDS_PLATFORM}", 2)
-    except ValueError as error:
-        _end(f"error: {error}", 2)
-    except PermissionError as error:
-        _end(f"error: {error}: MTEBLITE_HOME must be a folder you may write to", 2)
-    except OSError as error:
-        _end(f"error: {error}; what was finished is stored", 1)
     except BaseException as error:
-        # Compared by name, because importing these classes is slow.
-        if type(error).__name__ == "WarehouseBusyError":
-            _end(f"error: {error}; what was finished is stored", 1)
-        if type(error).__name__ != "DagsterExecutionInterruptedError":
+        ending = ending_of(error)
+        if ending is None:
             raise
-        _end(STOPPED, 130)
+        _end(*ending)
 
 
 def _end(message: str, code: int) -> NoReturn:

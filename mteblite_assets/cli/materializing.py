@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mteblite_assets.cli.session import Session
+from mteblite_assets.cli.session import Session, errors_of
 from mteblite_assets.graph.declaration import Declaration
 from mteblite_assets.graph.keys import Scope
 from mteblite_assets.graph.plan import AssetPlan, Ledger, plan_asset, scoped_keys, wanted_assets
@@ -120,18 +120,10 @@ def _output_of(result: Any) -> dict[str, Any]:
     """Return the output of a run of the job.
 
     Raises:
-        KeyboardInterrupt: the run was stopped (Ctrl-C, SIGTERM); Dagster reports a failed step.
-        RunError: the run ended without output; has the innermost error of the failed step.
+        RunError: the run ended without output; has the innermost error of the failed step or run.
     """
-    errors = []
-    for event in result.all_events:
-        error = event.step_failure_data.error if event.is_step_failure else None
-        while error is not None:
-            errors.append(error)
-            error = error.cause
-    if any(e.cls_name in ("DagsterExecutionInterruptedError", "KeyboardInterrupt") for e in errors):
-        raise KeyboardInterrupt
     if not any(event.is_successful_output for event in result.all_events):
+        errors = errors_of(result)
         if not errors:
             raise RunError("the run ended without a result")
         raise RunError(str(errors[-1].message).strip().splitlines()[0])

@@ -30,7 +30,7 @@ def models(context: click.Context, suite: str | None, json_: bool) -> None:
             "provenance": m.provenance,
             "weights": m.has_weights,
         }
-        for m in sorted(Session().suite(suite).models, key=lambda m: (m.role, m.name))
+        for m in sorted(Session(reading=True).suite(suite).models, key=lambda m: (m.role, m.name))
     ]
     printing.emit(rows, json_)
 

@@ -52,9 +52,10 @@ def workload_of(session: Session, scope: Scope, report: Report) -> dict[str, Any
 
 
 def notes_of(session: Session, suite: Suite) -> list[str]:
-    """Return notes on left-out tasks, absent models and another version of mteb."""
+    """Return notes on places, left-out tasks, absent models and another version of mteb."""
     installed = session.bench.ports.tasks.mteb_version
-    notes = [f"task {x.task} is left out: {x.reason}" for x in suite.left_out]
+    notes = session.home.notes()
+    notes += [f"task {x.task} is left out: {x.reason}" for x in suite.left_out]
     absent = [m.name for m in suite.absent()]
     if absent:
         notes.append(

@@ -76,7 +76,7 @@ def suites(json_: bool) -> None:
         }
         for s in catalog.suites.values()
     ]
-    printing.emit(rows, json_)
+    printing.emit(rows, json_, drop=("file", "benchmark", "absent", "candidates"))
     for problem in catalog.problems.values():
         _note(f"warning: {problem}")
 
@@ -107,7 +107,7 @@ def tasks(suite: str, refresh: bool, json_: bool) -> None:
         for e in resolved.tasks
         if e.description is not None
     ]
-    printing.emit(rows, json_)
+    printing.emit(rows, json_, drop=("mteb_version", "source", "splits", "hf_subsets"))
     print_notes(notes_of(session, resolved))
 
 

@@ -32,7 +32,7 @@ def models(context: click.Context, suite: str | None, json_: bool) -> None:
         }
         for m in sorted(Session(reading=True).suite(suite).models, key=lambda m: (m.role, m.name))
     ]
-    printing.emit(rows, json_)
+    printing.emit(rows, json_, drop=("prompt_strategy", "provenance"))
 
 
 @models.command("add")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import click
 
 from mteblite.models.checkpoint_folder import checkpoint_folder
+from mteblite.names import did_you_mean
 from mteblite.suites.suite_model import SuiteModel
 from mteblite_assets.cli import printing
 from mteblite_assets.cli.comparing import LEVELS, compare
@@ -100,7 +101,12 @@ def _registered_name(session: Session, model: str, suite: str, family: str | Non
             )
         return add_model(session, suite, name, family=family, path=place).name
     # Before registration, because a misspelled name would fail every later run of the suite.
-    session.bench.ports.models.identify(SuiteModel.named(model, family))
+    spec = SuiteModel.named(model, family)
+    try:
+        session.bench.ports.models.identify(spec)
+    except ValueError as error:
+        near = did_you_mean(model, known)
+        raise UsageError(f"{error}; {near}" if near else str(error)) from error
     return add_model(session, suite, model, family=family).name
 
 

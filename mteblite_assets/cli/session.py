@@ -8,6 +8,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from mteblite.names import did_you_mean
 from mteblite.suites.catalog import Catalog, Suite
 from mteblite_assets.graph.keys import Scope
 from mteblite_resources.home import Home, HomeError
@@ -124,7 +125,8 @@ class Session:
             suite.model(model)
         for stage in scope.stages:
             if stage not in STAGE_NAMES:
-                raise UsageError(f"no stage {stage!r}; the stages are {', '.join(STAGE_NAMES)}")
+                near = did_you_mean(stage, STAGE_NAMES)
+                raise UsageError(f"no stage {stage!r}; {near}there are {', '.join(STAGE_NAMES)}")
 
     def resolve(self, name: str) -> Suite:
         """Resolve the tasks of a suite that are not frozen.

@@ -25,6 +25,9 @@ from mteblite_assets.graph.keys import (
 )
 from mteblite_assets.graph.work import SettingsContext
 
+NOT_THERE = " is not there yet"
+"""End of the reason of a partition whose input was never made."""
+
 Ledger = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
@@ -214,4 +217,4 @@ def _why_blocked(dep: str, entries: Mapping[str, Mapping[str, Any] | None]) -> s
     for key, entry in entries.items():
         if entry is not None and entry["status"] != "ok":
             return f"{dep} {key} failed: {entry['reason']}"
-    return f"{dep} is not there yet"
+    return f"{dep}{NOT_THERE}"

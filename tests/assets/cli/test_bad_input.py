@@ -313,3 +313,29 @@ def test_official_table_that_is_not_there(bare_home: Path, monkeypatch: pytest.M
     assert code == 1
     assert "gone.parquet" in err
     assert "Traceback" not in err
+
+
+# --- misspelled names --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "guess"),
+    [
+        (("plan", "--suite", "tinny"), "did you mean tiny? "),
+        (("plan", "--suite", "tiny", "--task", "TinySST"), "did you mean TinySTS"),
+        (("plan", "--suite", "tiny", "--model", "tiny_b"), "did you mean tiny-b"),
+        (("plan", "--suite", "tiny", "--stage", "embedings"), "did you mean embeddings? "),
+        (("score", "tiny-b+nrom", "--suite", "tiny"), "'+nrom', which is no variant: did you "
+                                                      "mean +norm?"),
+        (("models", "add", "b+no-prompt", "--suite", "tiny"), "did you mean +no-prompts?"),
+    ],
+)  # fmt: skip
+def test_misspelled_name_gets_a_guess(home: Path, arguments: tuple[str, ...], guess: str) -> None:
+    refused(*arguments, names=(guess,))
+
+
+def test_stage_without_its_inputs_names_the_command_that_makes_them(bare_home: Path) -> None:
+    own_sts(bare_home)
+    code, _, err = command("--quiet", "materialize", "--suite", "mine", "--stage", "outcomes")
+    assert code == 1
+    assert "`mteblite materialize --suite mine` without --stage makes what is missing first" in err

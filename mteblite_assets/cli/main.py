@@ -156,13 +156,12 @@ def plan(
 @as_json
 def status(suite: str, json_: bool) -> None:
     """Show per stage how many partitions are fresh, stale, missing or failed."""
-    from mteblite_assets.cli.materializing import status as count
+    from mteblite_assets.cli.materializing import status as states
     from mteblite_assets.cli.planning import notes_of, print_notes
 
     session = Session(reading=True)
     session.suite(suite)
-    counts = count(session, suite)
-    printing.emit([{"stage": s, **c} for s, c in counts.items()], json_)
+    printing.print_status(states(session, suite), json_)
     print_notes(notes_of(session, session.suite(suite)))
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from mteblite_assets.cli.session import Session, errors_of
 from mteblite_assets.graph.declaration import Declaration
-from mteblite_assets.graph.keys import Scope
+from mteblite_assets.graph.keys import Grain, Scope
 from mteblite_assets.graph.plan import AssetPlan, Ledger, plan_asset, scoped_keys, wanted_assets
 from mteblite_assets.graph.upkeep import OP, failures_in, scope_config
 from mteblite_assets.graph.work import SettingsContext
 
 PASSES = 3
+STATES = ("fresh", "stale", "missing", "failed")
 
 
 class RunError(OSError):
@@ -29,6 +30,8 @@ class Report:
     stage_of: dict[str, str] = field(default_factory=dict)
     failed: dict[str, dict[str, str]] = field(default_factory=dict)
     failed_checks: list[str] = field(default_factory=list)
+    unusable: dict[str, str] = field(default_factory=dict)
+    """By candidate why it is not usable; no failure of the suite."""
 
     def add(self, asset: str, stage: str, plan: AssetPlan) -> None:
         """Add a plan of one asset to its earlier plans."""
@@ -38,6 +41,13 @@ class Report:
         known.fresh = [k for k in {*known.fresh, *plan.fresh} if k not in known.run]
         known.blocked = plan.blocked
         known.reasons |= plan.reasons
+        self.set_aside(asset, {k: plan.reasons[k] for k in plan.unusable})
+
+    def set_aside(self, asset: str, refused: Mapping[str, str]) -> None:
+        """Count candidates as not usable instead of as failed."""
+        for key, reason in refused.items():
+            self.failed.get(asset, {}).pop(key, None)
+            self.unusable[key.split("|")[0]] = reason
 
     def add_run(self, made: dict[str, Any]) -> None:
         """Add the output of one run of the `materialize` job."""
@@ -49,6 +59,7 @@ class Report:
 
     def merge(self, other: Report) -> None:
         """Add the report of a later command on the same suite."""
+        self.unusable |= other.unusable
         for name, plan in other.plans.items():
             self.add(name, other.stage_of[name], plan)
             self.failed.setdefault(name, {}).update(other.failed.get(name, {}))
@@ -86,6 +97,7 @@ class Report:
             "stages": stages,
             "assets": assets,
             "failed_checks": self.failed_checks,
+            "unusable": self.unusable,
         }
 
 
@@ -113,7 +125,20 @@ def materialize(
         ran = [k for entry in made["assets"].values() for k in entry["run"]]
         if not ran or failures_in(made):
             break
+    _set_aside(session, scope, report)
     return report
+
+
+def _set_aside(session: Session, scope: Scope, report: Report) -> None:
+    """Set candidates aside that were refused; not those that were asked for by name."""
+    ledger = session.ledger()
+    for declaration in wanted_assets(scope):
+        if declaration.grain is Grain.SUITE_CANDIDATE:
+            plan = _plan(session, declaration, scope, ledger, force=False, will_run=None)
+            failed = report.failed.get(declaration.name, {})
+            asked = [k for k in plan.unusable if k in failed and scope.models]
+            refused = {k: plan.reasons[k] for k in plan.unusable if k not in asked}
+            report.set_aside(declaration.name, refused)
 
 
 def _output_of(result: Any) -> dict[str, Any]:
@@ -144,21 +169,36 @@ def dry_run(session: Session, scope: Scope, *, force: bool = False) -> Report:
     return report
 
 
-def status(session: Session, suite: str) -> dict[str, dict[str, int]]:
-    """Return by stage the numbers of fresh, stale, missing and failed partitions."""
+def status(session: Session, suite: str) -> list[dict[str, Any]]:
+    """Return by stage the numbers of partitions by state, and the reasons of those not fresh.
+
+    A reason has `state`, `reason`, `count` and `first`, the first partition that has it.
+    """
     ledger = session.ledger()
-    counts: dict[str, dict[str, int]] = {}
+    stages: dict[str, dict[str, Any]] = {}
     for declaration in wanted_assets(Scope(suite)):
         plan = _plan(session, declaration, Scope(suite), ledger, force=False, will_run=None)
-        stage = counts.setdefault(
-            declaration.stage, {"fresh": 0, "stale": 0, "missing": 0, "failed": 0}
+        stage = stages.setdefault(
+            declaration.stage,
+            {"stage": declaration.stage, **dict.fromkeys(STATES, 0), "reasons": {}},
         )
         stage["fresh"] += len(plan.fresh)
-        for key in [*plan.run, *plan.blocked]:
+        for key in [*plan.run, *plan.blocked, *plan.unusable]:
             entry = ledger.get((declaration.name, key))
             state = "missing" if entry is None else "failed" if entry["status"] != "ok" else "stale"
             stage[state] += 1
-    return counts
+            reason = plan.reasons[key].removeprefix("failed before: ")
+            known = stage["reasons"].setdefault(
+                (state, reason),
+                {
+                    "state": state,
+                    "reason": reason,
+                    "count": 0,
+                    "first": f"{declaration.name} {key}",
+                },
+            )
+            known["count"] += 1
+    return [{**s, "reasons": list(s["reasons"].values())} for s in stages.values()]
 
 
 def _plan(

@@ -18,8 +18,13 @@ def models(context: click.Context, suite: str | None, json_: bool) -> None:
     """List a suite's models, or `add` and `remove` one."""
     if context.invoked_subcommand is not None:
         return
+    from mteblite_assets.cli.registering import problems_of
+
     if suite is None:
         raise UsageError("`mteblite models` needs --suite NAME")
+    session = Session(reading=True)
+    found = session.suite(suite)
+    problems = problems_of(session, found)
     rows = [
         {
             "model": m.name,
@@ -29,8 +34,9 @@ def models(context: click.Context, suite: str | None, json_: bool) -> None:
             "prompt_strategy": m.prompt_strategy,
             "provenance": m.provenance,
             "weights": m.has_weights,
+            "problem": problems.get(m.name),
         }
-        for m in sorted(Session(reading=True).suite(suite).models, key=lambda m: (m.role, m.name))
+        for m in sorted(found.models, key=lambda m: (m.role, m.name))
     ]
     printing.emit(rows, json_, drop=("prompt_strategy", "provenance"))
 
@@ -72,8 +78,8 @@ def models_add(name: str, suite: str, **options: Any) -> None:
 @click.argument("name")
 @click.option("--suite", required=True, help="Name of the suite.")
 def models_remove(name: str, suite: str) -> None:
-    """Remove a model from a suite; its vectors stay in the store."""
-    from mteblite_assets.cli.registering import remove_model
+    """Remove a model, or all that a pattern like 'run-7/*' matches; vectors stay in the store."""
+    from mteblite_assets.cli.registering import remove_models
 
-    remove_model(Session(), suite, name)
-    click.echo(f"{name}: no longer in suite {suite}")
+    for gone in remove_models(Session(), suite, name):
+        click.echo(f"{gone}: no longer in suite {suite}")

@@ -92,8 +92,30 @@ def print_report(
         for key, reason in asset["failed"].items():
             click.echo(f"failed: {name} {key}: {reason}", err=True)
     _print_blocked(report)
+    for name, reason in report.unusable.items():
+        click.echo(f"note: candidate {name} is not usable: {reason}", err=True)
     for check in value["failed_checks"]:
         click.echo(f"failed check: {check}", err=True)
+
+
+def print_status(stages: Sequence[Mapping[str, Any]], as_json: bool) -> None:
+    """Print the counts of each stage, then for each stage and state the most frequent reason."""
+    if as_json:
+        emit(stages, as_json)
+        return
+    print_table([{k: v for k, v in stage.items() if k != "reasons"} for stage in stages])
+    for stage in stages:
+        for state in ("stale", "failed", "missing"):
+            found = [r for r in stage["reasons"] if r["state"] == state]
+            # That everything is missing needs no reason.
+            if not found or (state == "missing" and {r["reason"] for r in found} == {"missing"}):
+                continue
+            most = max(found, key=lambda reason: reason["count"])
+            others = f"; {len(found) - 1} other reasons (--json)" if len(found) > 1 else ""
+            click.echo(
+                f"{stage['stage']}: {most['count']} {state}: {most['reason']} "
+                f"({most['first']}){others}"
+            )
 
 
 def _print_blocked(report: Report) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 
@@ -65,14 +66,29 @@ def score_model(
 
 def _scored(session: Session, name: str, suite: str, say: Callable[[str], None]) -> bool:
     """Score a registered model where its scores are missing or stale; print the first failure."""
-    report = materialize(session, Scope(suite, models=(name,), stages=("lite_scores",)))
-    key = f"{name}|{suite}"
+    key, scope = f"{name}|{suite}", Scope(suite, models=(name,), stages=("lite_scores",))
+    if _is_gone(session, name, suite):
+        return True
+    report = materialize(session, scope)
+    if report.unusable:  # somebody asks for it by name: it is tried again
+        report = materialize(session, scope, force=True)
     if name not in {m.name for m in session.suite(suite).candidates()}:
         _score_reference(session, report, key, say)
     failed = {k: r for asset in report.failed.values() for k, r in asset.items()}
     if failed:
         click.echo(f"failed: {failed.get(key) or next(iter(failed.values()))}", err=True)
     return not failed
+
+
+def _is_gone(session: Session, name: str, suite: str) -> bool:
+    """Say whether a scored model's folder is gone, and that its stored scores are shown."""
+    path = session.suite(suite).model(name).path
+    if path is None or Path(path).is_dir():
+        return False
+    if session.bench.warehouse.query(SUITE, [suite, name]).empty:
+        return False
+    click.echo(f"note: the folder {path} of {name} is gone; these scores are stored", err=True)
+    return True
 
 
 def _require_lite_suite(session: Session, suite: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,9 @@ from mteblite_assets.graph.work import SettingsContext
 
 NOT_THERE = " is not there yet"
 """End of the reason of a partition whose input was never made."""
+
+_ACCIDENT = re.compile(r"\w*(Error|Exception|Timeout)\w*: ")
+"""Reasons that begin with the class of an error: refusals are sentences without one."""
 
 Ledger = Mapping[tuple[str, str], Mapping[str, Any]]
 
@@ -51,11 +55,16 @@ class Requirement:
 
 @dataclass
 class AssetPlan:
-    """Partitions of one asset: what would run and why, what is fresh, what is blocked."""
+    """Partitions of one asset: what would run and why, what is fresh, what is blocked.
+
+    `unusable` are candidates whose weights are gone or were refused: as long as nothing changes,
+    they are not run again.
+    """
 
     run: list[str] = field(default_factory=list)
     fresh: list[str] = field(default_factory=list)
     blocked: list[str] = field(default_factory=list)
+    unusable: list[str] = field(default_factory=list)
     reasons: dict[str, str] = field(default_factory=dict)
 
 
@@ -119,6 +128,24 @@ def why_stale(entry: Mapping[str, Any] | None, need: Requirement) -> str:
     return ""
 
 
+def why_unusable(
+    declaration: Declaration, entry: Mapping[str, Any] | None, need: Requirement
+) -> str:
+    """Return why a candidate was refused, where another run would refuse it again; else "".
+
+    An error of another kind than a refusal (memory, network) may be gone in another run.
+    """
+    if declaration.grain is not Grain.SUITE_CANDIDATE or entry is None or entry["status"] == "ok":
+        return ""
+    reason = str(entry["reason"] or "")
+    same = entry["settings_hash"] == need.settings_hash and (
+        entry["code_version"] == need.code_version and entry["inputs"] == dict(need.inputs)
+    )
+    if need.unreadable:
+        return reason if same and reason == need.blocked else ""
+    return reason if same and not need.blocked and not _ACCIDENT.match(reason) else ""
+
+
 def scoped_keys(declaration: Declaration, scope: Scope, catalog: Catalog) -> list[str]:
     """Return the partitions of an asset that a command is about."""
     suite = catalog.suite(scope.suite)
@@ -164,8 +191,15 @@ def plan_asset(
         own = SettingsContext(columns_of(declaration.grain, key), context.catalog, context.ports)
         need = require_safely(declaration, own, key, ledger)
         pending = _pending_upstream(declaration, key, own, will_run or {})
-        reason = why_stale(ledger.get((declaration.name, key)), need)
-        if need.unreadable:
+        entry = ledger.get((declaration.name, key))
+        reason = why_stale(entry, need)
+        refused = "" if force or (pending and not need.unreadable) else why_unusable(
+            declaration, entry, need
+        )  # fmt: skip
+        if refused:
+            plan.unusable.append(key)
+            plan.reasons[key] = refused
+        elif need.unreadable:
             plan.run.append(key)
             plan.reasons[key] = need.blocked
         elif need.blocked and not pending:

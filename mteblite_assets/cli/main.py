@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -10,25 +9,57 @@ from typing import Any, NoReturn
 import click
 
 from mteblite_assets.cli import printing
+from mteblite_assets.cli.completing import (
+    complete_models,
+    complete_stages,
+    complete_suites,
+    complete_tasks,
+)
 from mteblite_assets.cli.endings import ending_of
 from mteblite_assets.cli.exporting import export
 from mteblite_assets.cli.model_commands import models
 from mteblite_assets.cli.querying import sql
 from mteblite_assets.cli.session import Session
-from mteblite_assets.cli.terminal import set_up_terminal
+from mteblite_assets.cli.terminal import say, set_up_terminal
 from mteblite_assets.graph.keys import Scope
 
 as_json = click.option("--json", "json_", is_flag=True, help="Print JSON instead of a table.")
-suite_option = click.option("--suite", required=True, help="Name of the suite.")
+suite_option = click.option(
+    "--suite", required=True, help="Name of the suite.", shell_complete=complete_suites
+)
+
+
+def narrowing(kind: str, complete: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the option that narrows a command to some tasks, models or stages."""
+    text = f"Only this {kind} (repeatable)."
+    return click.option(f"--{kind}", f"{kind}s", multiple=True, help=text, shell_complete=complete)
 
 
 def scope_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that narrow a command to some partitions."""
     for option in (
         click.option("--force", is_flag=True, help="Run fresh partitions, too."),
-        click.option("--stage", "stages", multiple=True, help="Only this stage (repeatable)."),
-        click.option("--model", "models", multiple=True, help="Only this model (repeatable)."),
-        click.option("--task", "tasks", multiple=True, help="Only this task (repeatable)."),
+        click.option(
+            "--stage",
+            "stages",
+            multiple=True,
+            help="Only this stage (repeatable).",
+            shell_complete=complete_stages,
+        ),
+        click.option(
+            "--model",
+            "models",
+            multiple=True,
+            help="Only this model (repeatable).",
+            shell_complete=complete_models,
+        ),
+        click.option(
+            "--task",
+            "tasks",
+            multiple=True,
+            help="Only this task (repeatable).",
+            shell_complete=complete_tasks,
+        ),
         suite_option,
     ):
         command = option(command)
@@ -166,11 +197,15 @@ def status(suite: str, json_: bool) -> None:
 
 
 @cli.command()
-@click.argument("model")
-@click.option("--suite", help="Name of the suite.")
+@click.argument("model", shell_complete=complete_models)
+@click.option("--suite", help="Name of the suite.", shell_complete=complete_suites)
 @click.option("--release", help="Folder that `export` wrote; needs no home and no suite.")
 @click.option("--family", help="Family to register it under; default: its name.")
-@click.option("--against", help="Another model: print MODEL minus this one on shared items.")
+@click.option(
+    "--against",
+    help="Another model: print MODEL minus this one on shared items.",
+    shell_complete=complete_models,
+)
 @click.option("--data", multiple=True, help="TASK=FOLDER: your own data of a release (repeatable).")
 @as_json
 def score(
@@ -182,11 +217,27 @@ def score(
 
     check_options(suite, release, family, data)
     if release is not None:
-        _exit(score_from_release(model, release, data, against=against, as_json=json_, say=_say))
+        _exit(score_from_release(model, release, data, against=against, as_json=json_, say=say))
     from mteblite_assets.cli.scoring import score_model
 
     session = Session()
-    _exit(score_model(session, model, str(suite), family, against=against, as_json=json_, say=_say))
+    _exit(score_model(session, model, str(suite), family, against=against, as_json=json_, say=say))
+
+
+@cli.command()
+@click.argument("model", shell_complete=complete_models)
+@narrowing("task", complete_tasks)
+@suite_option
+@as_json
+def verify(model: str, suite: str, tasks: tuple[str, ...], json_: bool) -> None:
+    """Run candidate MODEL on the full tasks; print its full scores beside the predicted ones.
+
+    The full scores of a whole suite are kept and shown in the reports. With --task, mteb's result
+    files are kept; a later run of the whole suite uses them.
+    """
+    from mteblite_assets.cli.verifying import verify_model
+
+    _exit(verify_model(Session(), model, suite, tasks, as_json=json_))
 
 
 @cli.command()
@@ -254,7 +305,3 @@ def _exit(code: int) -> None:
 
 def _note(text: str) -> None:
     click.echo(text, err=True)
-
-
-def _say(text: str) -> None:
-    logging.getLogger("mteblite.progress").info("== %s", text)

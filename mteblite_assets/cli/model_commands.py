@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from mteblite_assets.cli import printing
+from mteblite_assets.cli.completing import complete_models, complete_suites
 from mteblite_assets.cli.session import Session, UsageError
 
 
 @click.group(invoke_without_command=True)
-@click.option("--suite", help="Name of the suite.")
+@click.option("--suite", help="Name of the suite.", shell_complete=complete_suites)
 @click.option("--json", "json_", is_flag=True, help="Print JSON instead of a table.")
 @click.pass_context
 def models(context: click.Context, suite: str | None, json_: bool) -> None:
@@ -42,8 +43,8 @@ def models(context: click.Context, suite: str | None, json_: bool) -> None:
 
 
 @models.command("add")
-@click.argument("name")
-@click.option("--suite", required=True, help="Name of the suite.")
+@click.argument("name", shell_complete=complete_models)
+@click.option("--suite", required=True, help="Name of the suite.", shell_complete=complete_suites)
 @click.option("--family", help="Models that share weights or training; default: the name.")
 @click.option("--role", type=click.Choice(["reference", "candidate"]), help="Default: candidate.")
 @click.option("--path", help="Folder of a local sentence-transformers checkpoint.")
@@ -75,8 +76,8 @@ def models_add(name: str, suite: str, **options: Any) -> None:
 
 
 @models.command("remove")
-@click.argument("name")
-@click.option("--suite", required=True, help="Name of the suite.")
+@click.argument("name", shell_complete=complete_models)
+@click.option("--suite", required=True, help="Name of the suite.", shell_complete=complete_suites)
 def models_remove(name: str, suite: str) -> None:
     """Remove a model, or all that a pattern like 'run-7/*' matches; vectors stay in the store."""
     from mteblite_assets.cli.registering import remove_models

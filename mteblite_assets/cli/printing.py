@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mteblite_assets.cli.tables import print_table
-from mteblite_assets.graph.plan import NOT_THERE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,6 +119,8 @@ def print_status(stages: Sequence[Mapping[str, Any]], as_json: bool) -> None:
 
 def _print_blocked(report: Report) -> None:
     """Print once each reason that holds partitions back, and what makes missing inputs."""
+    from mteblite_assets.graph.plan import NOT_THERE
+
     missing: set[str] = set()
     for name, plan in report.plans.items():
         groups: dict[str, list[str]] = {}

@@ -47,14 +47,14 @@ def score_model(
 
     With `against`, score both models and print the difference instead.
     """
-    _require_lite_suite(session, suite)
+    require_lite_suite(session, suite)
     names = [
-        _registered_name(session, m, suite, family if m == model else None)
+        registered_name(session, m, suite, family if m == model else None)
         for m in (model, against)
         if m is not None
     ]
     for name in names:
-        if not _scored(session, name, suite, say):
+        if not scored(session, name, suite, say):
             return 1
     if against is None:
         _print(session, names[0], suite, as_json)
@@ -64,7 +64,7 @@ def score_model(
     return 0
 
 
-def _scored(session: Session, name: str, suite: str, say: Callable[[str], None]) -> bool:
+def scored(session: Session, name: str, suite: str, say: Callable[[str], None]) -> bool:
     """Score a registered model where its scores are missing or stale; print the first failure."""
     key, scope = f"{name}|{suite}", Scope(suite, models=(name,), stages=("lite_scores",))
     if _is_gone(session, name, suite):
@@ -91,7 +91,8 @@ def _is_gone(session: Session, name: str, suite: str) -> bool:
     return True
 
 
-def _require_lite_suite(session: Session, suite: str) -> None:
+def require_lite_suite(session: Session, suite: str) -> None:
+    """Refuse a suite that has no lite selection yet."""
     session.suite(suite)
     try:
         ready = session.bench.warehouse.query(
@@ -103,7 +104,8 @@ def _require_lite_suite(session: Session, suite: str) -> None:
         raise UsageError(NO_LITE_SUITE.format(suite=suite, reason=""))
 
 
-def _registered_name(session: Session, model: str, suite: str, family: str | None) -> str:
+def registered_name(session: Session, model: str, suite: str, family: str | None) -> str:
+    """Return the name of the model that an argument means; registers a new one as a candidate."""
     known = {m.name: m for m in session.suite(suite).models}
     if model in known:
         return model

@@ -135,7 +135,9 @@ def why_unusable(
 
     An error of another kind than a refusal (memory, network) may be gone in another run.
     """
-    if declaration.grain is not Grain.SUITE_CANDIDATE or entry is None or entry["status"] == "ok":
+    if declaration.grain is not Grain.SUITE_CANDIDATE or declaration.on_request:
+        return ""
+    if entry is None or entry["status"] == "ok":
         return ""
     reason = str(entry["reason"] or "")
     same = entry["settings_hash"] == need.settings_hash and (

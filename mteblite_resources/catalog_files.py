@@ -50,9 +50,10 @@ def load_catalog(home: Home) -> Catalog:
         try:
             file = _read_checked(path, packaged)
             if file.name in suites:
+                whose = "the packaged " if file.name in packaged else ""
                 raise SuiteFileError(
                     f"{path.name}: the name {file.name!r} is taken by "
-                    f"{suites[file.name].origin}; choose another"
+                    f"{whose}{suites[file.name].origin}; choose another"
                 )
             suites[file.name] = _suite(home, file, path)
         except ValueError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -15,29 +14,19 @@ from typing import Any
 import duckdb
 import filelock
 import pandas as pd
-from tenacity import retry, retry_if_exception, stop_after_delay, wait_random_exponential
 
+from mteblite_resources.duckdb_files import (
+    WarehouseBusyError,
+    connect,
+    explained,
+    open_snapshot,
+)
 from mteblite_resources.home import may_write
 
 SCHEMA = Path(__file__).with_name("warehouse_schema.sql")
 LOCK_SECONDS = 600.0
-CLIENT_SECONDS = 60.0
-CONFIG: dict[str, Any] = {
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-}
-_DISK = ("No space left", "Disk quota", "Read-only file system", "Permission denied")
-"""Words of errors that are about the disk, not about the content of a file."""
 SNAPSHOT_STORAGE = "v1.5.0"
 """Storage version that DuckDB's command line of version 1.5 and later can read."""
-
-
-class WarehouseBusyError(RuntimeError):
-    """Another process held a file of the warehouse for too long."""
-
-
-class WarehouseDamagedError(RuntimeError):
-    """A file of the warehouse cannot be read, and nothing can replace it by itself."""
 
 
 class Warehouse:
@@ -55,7 +44,7 @@ class Warehouse:
     @contextmanager
     def session(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open the writer's file for one short transaction; roll back on any error."""
-        with self.locked(), _connect(self.writer) as connection:
+        with self.locked(), connect(self.writer) as connection:
             try:
                 connection.execute("BEGIN")
                 _ensure_schema(connection)
@@ -86,7 +75,7 @@ class Warehouse:
             WarehouseBusyError: another process held the writer's file for too long.
             WarehouseDamagedError: the writer's file cannot be read.
         """
-        with self.locked(), _connect(self.writer) as connection:
+        with self.locked(), connect(self.writer) as connection:
             _ensure_schema(connection)
             # Only one process has the lock, so these files are of killed runs.
             for left in self.snapshot.parent.glob(f".{self.snapshot.name}.*"):
@@ -132,7 +121,7 @@ class Warehouse:
                 "`mteblite materialize --suite NAME` first"
             )
         try:
-            connection = _open_snapshot(self.snapshot)
+            connection = open_snapshot(self.snapshot)
         except duckdb.IOException as error:
             connection = self._published_again(error)
         with connection:
@@ -141,9 +130,9 @@ class Warehouse:
     def _published_again(self, problem: duckdb.IOException) -> duckdb.DuckDBPyConnection:
         """Return a new snapshot in the place of one that cannot be opened."""
         if not self.writer.exists() or not may_write(self.snapshot.parent):
-            raise _explained(self.snapshot, problem) from problem
+            raise explained(self.snapshot, problem) from problem
         self.publish()
-        return _open_snapshot(self.snapshot)
+        return open_snapshot(self.snapshot)
 
 
 def read_partitions(
@@ -205,60 +194,6 @@ def delete_ledger(connection: duckdb.DuckDBPyConnection, asset: str, key: str) -
     connection.execute(
         "DELETE FROM ledger.partitions WHERE asset = ? AND partition_key = ?", [asset, key]
     )
-
-
-def _connect(path: Path) -> duckdb.DuckDBPyConnection:
-    """Open the writer's file; wait while a client without our lock has it open.
-
-    Raises:
-        WarehouseBusyError: it still has it open after CLIENT_SECONDS.
-        WarehouseDamagedError: the file is not a DuckDB file, or is cut short.
-    """
-    try:
-        return _connect_in_turn(path)
-    except (duckdb.IOException, duckdb.SerializationException) as error:
-        if any(word in str(error) for word in _DISK):
-            raise
-        raise _explained(path, error) from error
-
-
-def _is_locked(error: BaseException) -> bool:
-    return isinstance(error, duckdb.IOException) and "set lock" in str(error)
-
-
-@retry(
-    retry=retry_if_exception(_is_locked),
-    wait=wait_random_exponential(multiplier=0.05, max=2),
-    stop=stop_after_delay(CLIENT_SECONDS),
-    reraise=True,
-)
-def _connect_in_turn(path: Path) -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(str(path), config=CONFIG)
-
-
-def _open_snapshot(path: Path) -> duckdb.DuckDBPyConnection:
-    # A query can neither read or write other files nor load an extension.
-    config = {**CONFIG, "enable_external_access": "false"}
-    return duckdb.connect(str(path), read_only=True, config=config)
-
-
-def _explained(path: Path, error: Exception) -> RuntimeError:
-    """Return what is wrong with a file of the warehouse, and how to mend it."""
-    if _is_locked(error):
-        return WarehouseBusyError(
-            f"{path} is open for writing in another program{_process_in(str(error))}: close it "
-            "there; open `mteblite.duckdb` read-only (`duckdb -readonly`)"
-        )
-    first = str(error).strip().splitlines()[0]
-    return WarehouseDamagedError(
-        f"{path} cannot be read as a DuckDB file ({first}): put back a copy of it; a copy of "
-        "`mteblite.duckdb`, the last published state, also serves as `writer.duckdb`"
-    )
-
-
-def _process_in(message: str) -> str:
-    found = re.search(r"PID (\d+)", message)
-    return f" (process {found[1]})" if found else ""
 
 
 def _ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:

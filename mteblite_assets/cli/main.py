@@ -17,6 +17,7 @@ from mteblite_assets.cli.completing import (
 )
 from mteblite_assets.cli.endings import ending_of
 from mteblite_assets.cli.exporting import export
+from mteblite_assets.cli.listing import suites, tasks
 from mteblite_assets.cli.model_commands import models
 from mteblite_assets.cli.querying import sql
 from mteblite_assets.cli.session import Session
@@ -87,62 +88,6 @@ def quickstart(json_: bool) -> None:
 
 
 @cli.command()
-@as_json
-def suites(json_: bool) -> None:
-    """List the suites."""
-    catalog = Session(reading=True).catalog
-    rows = [
-        {
-            "name": s.name,
-            # The parts of an aggregate count as one task, as in the benchmark.
-            "tasks": len({e.part_of or e.task for e in s.tasks}) or None,
-            "benchmark": s.file.benchmark,
-            "types": len({e.description.task_type for e in s.tasks if e.description}) or None,
-            "k": s.file.k,
-            "references": len(s.references()),
-            "absent": len(s.absent()),
-            "candidates": len(s.candidates()),
-            "description": s.file.description,
-            "file": s.origin,
-        }
-        for s in catalog.suites.values()
-    ]
-    printing.emit(rows, json_, drop=("file", "benchmark", "absent", "candidates"))
-    for problem in catalog.problems.values():
-        _note(f"warning: {problem}")
-
-
-@cli.command()
-@suite_option
-@click.option("--refresh", is_flag=True, help="Resolve the tasks with the installed mteb again.")
-@as_json
-def tasks(suite: str, refresh: bool, json_: bool) -> None:
-    """List a suite's tasks with type, metric, split and subsets."""
-    from mteblite_assets.cli.planning import notes_of, print_notes
-
-    session = Session(reading=not refresh)
-    resolved = session.refresh(suite, _note) if refresh else session.resolve(suite)
-    rows = [
-        {
-            "task": e.task,
-            "type": e.description.task_type,
-            "main_metric": e.description.main_metric,
-            "splits": list(e.description.splits),
-            "hf_subsets": list(e.description.hf_subsets)
-            if json_
-            else printing.shortened(e.description.hf_subsets),
-            "k": e.k,
-            "source": e.description.source,
-            "mteb_version": e.frozen_with,
-        }
-        for e in resolved.tasks
-        if e.description is not None
-    ]
-    printing.emit(rows, json_, drop=("mteb_version", "source", "splits", "hf_subsets"))
-    print_notes(notes_of(session, resolved))
-
-
-@cli.command()
 @scope_options
 @as_json
 def materialize(
@@ -168,18 +113,19 @@ def plan(
     force: bool, json_: bool,
 ) -> None:  # fmt: skip
     """Show what `materialize` would run at most, and why; equal results stop later stages."""
+    from mteblite_assets.cli import planning
     from mteblite_assets.cli.materializing import dry_run
-    from mteblite_assets.cli.planning import notes_of, print_notes, print_workload, workload_of
 
     session, scope = Session(reading=True), Scope(suite, tasks, models, stages)
     report = dry_run(session, scope, force=force)
-    workload = workload_of(session, scope, report)
-    notes = notes_of(session, session.suite(suite))
+    workload = planning.workload_of(session, scope, report)
+    found = session.suite(suite)
+    notes = [*planning.notes_of(session, found), *planning.official_notes(session, found)]
     facts = {"workload": workload, "notes": notes}
     printing.print_report(report, json_, verb="would run at most", with_reasons=True, facts=facts)
     if not json_:
-        print_workload(workload)
-    print_notes(notes)
+        planning.print_workload(workload)
+    planning.print_notes(notes)
 
 
 @cli.command()
@@ -277,6 +223,8 @@ def dev(port: int, host: str) -> None:
 cli.add_command(export)
 cli.add_command(models)
 cli.add_command(sql)
+cli.add_command(suites)
+cli.add_command(tasks)
 
 
 def main() -> None:

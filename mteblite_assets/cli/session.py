@@ -8,6 +8,8 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from mteblite.names import did_you_mean
 from mteblite.suites.catalog import Catalog, Suite
 from mteblite_assets.graph.keys import Scope
@@ -49,6 +51,7 @@ class Session:
         """
         if any(find_spec(name) is None for name in PLATFORM):
             raise UsageError(NEEDS_PLATFORM)
+        self._said: set[str] = set()
         self.home = Home.from_environment()
         self.writable = True
         try:
@@ -74,8 +77,15 @@ class Session:
         return self.bench.catalog()
 
     def suite(self, name: str) -> Suite:
-        """Return a suite."""
-        return self.catalog.suite(name)
+        """Return a suite; say once where a file of the user has its name and is not read."""
+        catalog = self.catalog
+        found = catalog.suite(name)
+        for file, problem in catalog.problems.items():
+            same = file.rsplit(".", 1)[0] == name or f"the name {name!r} is taken" in problem
+            if same and problem not in self._said:
+                self._said.add(problem)
+                click.echo(f"warning: {problem}; that file is not read", err=True)
+        return found
 
     @cached_property
     def instance(self) -> dg.DagsterInstance:

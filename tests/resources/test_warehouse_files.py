@@ -9,11 +9,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-import mteblite_resources.warehouse as warehouse_module
+import mteblite_resources.duckdb_files as opening
+from mteblite_resources.duckdb_files import WarehouseBusyError, WarehouseDamagedError
 from mteblite_resources.warehouse import (
     Warehouse,
-    WarehouseBusyError,
-    WarehouseDamagedError,
     read_ledger,
     write_ledger,
 )
@@ -99,8 +98,8 @@ def test_a_damaged_writer_is_named_and_a_copy_of_the_snapshot_mends_it(warehouse
 
 
 def test_a_writer_that_a_client_has_open_is_named_with_the_process(warehouse, monkeypatch):
-    once = warehouse_module._connect_in_turn.retry_with(stop=lambda _: True)
-    monkeypatch.setattr(warehouse_module, "_connect_in_turn", once)
+    once = opening._connect_in_turn.retry_with(stop=lambda _: True)
+    monkeypatch.setattr(opening, "_connect_in_turn", once)
     client = open_in_a_client(warehouse.writer)
     try:
         with (

@@ -13,8 +13,8 @@ from support import tiny_suite
 from support.tiny_suite import SUITE, command
 
 from mteblite_assets.cli.endings import STOPPED, ending_of
+from mteblite_resources.duckdb_files import WarehouseBusyError
 from mteblite_resources.home import Home, HomeError
-from mteblite_resources.warehouse import WarehouseBusyError
 
 NOBODY = 65534
 

@@ -34,7 +34,15 @@ def write_results(folder: Path, count: int) -> int:
 
     Returns:
         Bytes written.
+
+    Raises:
+        SystemExit: the table is not there.
     """
+    if not SCORES.is_dir():
+        raise SystemExit(
+            f"this benchmark reads official scores from {SCORES}, which does not exist: put "
+            "official_scores.parquet and benchmark_tasks.parquet there"
+        )
     with duckdb.connect() as connection:
         files = connection.execute(
             _FILES, [str(SCORES / "official_scores.parquet")]

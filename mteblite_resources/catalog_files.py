@@ -36,6 +36,8 @@ from mteblite_resources.frozen_tasks import packaged_suites, recall_resolution, 
 from mteblite_resources.home import Home
 
 SUITE_FILES_KEPT = 256
+LONGEST = 200
+"""Characters of a model's name that the name of its file can hold."""
 
 
 def load_catalog(home: Home) -> Catalog:
@@ -50,9 +52,10 @@ def load_catalog(home: Home) -> Catalog:
         try:
             file = _read_checked(path, packaged)
             if file.name in suites:
+                whose = "the packaged " if file.name in packaged else ""
                 raise SuiteFileError(
                     f"{path.name}: the name {file.name!r} is taken by "
-                    f"{suites[file.name].origin}; choose another"
+                    f"{whose}{suites[file.name].origin}; choose another"
                 )
             suites[file.name] = _suite(home, file, path)
         except ValueError as error:
@@ -188,4 +191,5 @@ def _locate(named: str, suite_file: Path, home: Home) -> str:
 def _model_file(home: Home, suite: str, name: str) -> Path:
     safe = "".join(c if c.isalnum() or c in "._+@=-" else "-" for c in name)
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    safe = safe if len(safe) <= LONGEST else safe[:100]
     return home.models / suite / f"{safe}.{digest}.json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,20 @@ class HomeVariables(BaseSettings):
     checkpoints: Path | None = None
     local_results: Path | None = None
     official_scores: str | None = None
+
+
+def may_write(folder: Path) -> bool:
+    """Say whether this process may make files in a folder."""
+    return os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+class HomeError(ValueError):
+    """The home, or a place that belongs to it, cannot be used as it is."""
+
+    def __init__(self, message: str, cause: OSError) -> None:
+        super().__init__(message)
+        self.is_file = isinstance(cause, FileExistsError | NotADirectoryError)
+        """Whether a file stands where a folder is expected: nothing can be read there."""
 
 
 @dataclass(frozen=True)
@@ -131,10 +146,56 @@ class Home:
         return Path(named).expanduser().absolute() if named else self.root / "dagster"
 
     def prepare(self) -> Home:
-        """Create the folders that users and sensors need, and Dagster's settings."""
-        for folder in (self.root, self.suites, self.models, self.checkpoints, self.dagster):
-            folder.mkdir(parents=True, exist_ok=True)
-        settings = self.dagster / "dagster.yaml"
-        if not settings.exists() or settings.read_text().endswith(EARLIER):
-            settings.write_text(DAGSTER_YAML)
+        """Create the folders that users and sensors need, and Dagster's settings.
+
+        A watched folder outside the home is not created: it may be a disk that is not mounted.
+
+        Raises:
+            HomeError: a path is a file, or cannot be written; names the variable and the path.
+        """
+        own = self.root / "checkpoints"
+        folders = [self.root, self.suites, self.models, self.dagster]
+        try:
+            for folder in [*folders, own] if self.checkpoints == own else folders:
+                folder.mkdir(parents=True, exist_ok=True)
+            settings = self.dagster / "dagster.yaml"
+            if not settings.exists() or settings.read_text().endswith(EARLIER):
+                settings.write_text(DAGSTER_YAML)
+        except OSError as error:
+            raise self._error(error) from error
+        if not may_write(self.root):
+            raise self._error(PermissionError(errno.EACCES, "no right to write", str(self.root)))
         return self
+
+    def notes(self) -> list[str]:
+        """Return which of the other places that MTEBLITE_* variables name do not exist."""
+        named = HomeVariables()
+        places = {
+            "MTEBLITE_CHECKPOINTS": named.checkpoints,
+            "MTEBLITE_LOCAL_RESULTS": named.local_results,
+            "MTEBLITE_OFFICIAL_SCORES": named.official_scores,
+        }
+        return [
+            f"{variable} names {place}, which does not exist: mount or create it, or unset the "
+            "variable"
+            for variable, place in places.items()
+            if place is not None and not Path(place).expanduser().exists()
+        ]
+
+    def _error(self, error: OSError) -> HomeError:
+        """Return what is wrong with a place of the home."""
+        place = Path(str(error.filename or self.root))
+        below = place == self.root or self.root in place.parents
+        variable = ENVIRONMENT if below or place in self.root.parents else "DAGSTER_HOME"
+        root = self.root if variable == ENVIRONMENT else self.dagster
+        if isinstance(error, FileExistsError | NotADirectoryError):
+            blocking = next((p for p in (place, *place.parents) if p.is_file()), place)
+            return HomeError(
+                f"{variable} names {root}, but {blocking} is a file: name a folder", error
+            )
+        reason = f"{place}: {error.strerror}" if place != root else str(error.strerror)
+        return HomeError(
+            f"{variable} names {root}, which cannot be written ({reason}): make it writable, free "
+            "space on its disk, or name another folder",
+            error,
+        )

@@ -14,21 +14,19 @@ from typing import Any
 import duckdb
 import filelock
 import pandas as pd
-from tenacity import retry, retry_if_exception, stop_after_delay, wait_random_exponential
+
+from mteblite_resources.duckdb_files import (
+    WarehouseBusyError,
+    connect,
+    explained,
+    open_snapshot,
+)
+from mteblite_resources.home import may_write
 
 SCHEMA = Path(__file__).with_name("warehouse_schema.sql")
 LOCK_SECONDS = 600.0
-CLIENT_SECONDS = 60.0
-CONFIG: dict[str, Any] = {
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-}
 SNAPSHOT_STORAGE = "v1.5.0"
 """Storage version that DuckDB's command line of version 1.5 and later can read."""
-
-
-class WarehouseBusyError(RuntimeError):
-    """Another process held the writer's lock longer than LOCK_SECONDS."""
 
 
 class Warehouse:
@@ -46,7 +44,7 @@ class Warehouse:
     @contextmanager
     def session(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open the writer's file for one short transaction; roll back on any error."""
-        with self.locked(), _connect(self.writer) as connection:
+        with self.locked(), connect(self.writer) as connection:
             try:
                 connection.execute("BEGIN")
                 _ensure_schema(connection)
@@ -78,8 +76,13 @@ class Warehouse:
             ) from error
 
     def publish(self) -> None:
-        """Replace the snapshot atomically by a copy of the committed rows."""
-        with self.locked(), _connect(self.writer) as connection:
+        """Replace the snapshot atomically by a copy of the committed rows.
+
+        Raises:
+            WarehouseBusyError: another process held the writer's file for too long.
+            WarehouseDamagedError: the writer's file cannot be read.
+        """
+        with self.locked(), connect(self.writer) as connection:
             _ensure_schema(connection)
             # Only one process has the lock, so these files are of killed runs.
             for left in self.snapshot.parent.glob(f".{self.snapshot.name}.*"):
@@ -92,15 +95,31 @@ class Warehouse:
             name = connection.execute("SELECT current_database()").fetchall()[0][0]
             connection.execute(f'COPY FROM DATABASE "{name}" TO published')
             connection.execute("DETACH published")
+            # A client that wrote into the old snapshot left this log; DuckDB would refuse the
+            # new file beside it.
+            self.snapshot.with_name(f"{self.snapshot.name}.wal").unlink(missing_ok=True)
             scratch.replace(self.snapshot)
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> pd.DataFrame:
         """Run one read-only statement on the snapshot; publish it first where it is missing.
 
+        A snapshot that is damaged, or that a client has open for writing, is published again.
+
         Raises:
             FileNotFoundError: there is no warehouse yet.
+            WarehouseBusyError: a client has the snapshot open, and it cannot be published again.
+            WarehouseDamagedError: the same of a damaged one.
             duckdb.Error: the statement is wrong, or would write.
         """
+        with self.reading() as connection:
+            result = connection.execute(sql, list(parameters))
+            if result is None or result.description is None:
+                raise ValueError("the query holds no statement")
+            return result.df()
+
+    @contextmanager
+    def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open the snapshot for reading; raises what `query` raises."""
         if not self.snapshot.exists() and self.writer.exists():
             self.publish()
         if not self.snapshot.exists():
@@ -108,13 +127,19 @@ class Warehouse:
                 f"no warehouse at {self.snapshot}: run `mteblite quickstart` or "
                 "`mteblite materialize --suite NAME` first"
             )
-        # A query can neither read or write other files nor load an extension.
-        config = {**CONFIG, "enable_external_access": "false"}
-        with duckdb.connect(str(self.snapshot), read_only=True, config=config) as connection:
-            result = connection.execute(sql, list(parameters))
-            if result is None or result.description is None:
-                raise ValueError("the query holds no statement")
-            return result.df()
+        try:
+            connection = open_snapshot(self.snapshot)
+        except duckdb.IOException as error:
+            connection = self._published_again(error)
+        with connection:
+            yield connection
+
+    def _published_again(self, problem: duckdb.IOException) -> duckdb.DuckDBPyConnection:
+        """Return a new snapshot in the place of one that cannot be opened."""
+        if not self.writer.exists() or not may_write(self.snapshot.parent):
+            raise explained(self.snapshot, problem) from problem
+        self.publish()
+        return open_snapshot(self.snapshot)
 
 
 def read_partitions(
@@ -183,19 +208,6 @@ def delete_ledger(connection: duckdb.DuckDBPyConnection, asset: str, key: str) -
     connection.execute(
         "DELETE FROM ledger.partitions WHERE asset = ? AND partition_key = ?", [asset, key]
     )
-
-
-@retry(
-    retry=retry_if_exception(
-        lambda error: isinstance(error, duckdb.IOException) and "lock" in str(error).lower()
-    ),
-    wait=wait_random_exponential(multiplier=0.05, max=2),
-    stop=stop_after_delay(CLIENT_SECONDS),
-    reraise=True,
-)
-def _connect(path: Path) -> duckdb.DuckDBPyConnection:
-    """Open the writer's file; wait while a client without our lock has it open."""
-    return duckdb.connect(str(path), config=CONFIG)
 
 
 def _ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:

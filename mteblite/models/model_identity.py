@@ -10,6 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -206,8 +207,10 @@ def _digest(*parts: str) -> str:
 
 
 def _update_cache(home: Path, section: str, entries: Mapping[str, Any]) -> None:
-    home.mkdir(parents=True, exist_ok=True)
-    with FileLock(home / (CACHE_FILE + ".lock"), timeout=60):
-        cache = read_json(home / CACHE_FILE)
-        cache.setdefault(section, {}).update(entries)
-        write_json(home / CACHE_FILE, cache)
+    """Add entries to the cache; a folder that cannot be written keeps none."""
+    with suppress(OSError):
+        home.mkdir(parents=True, exist_ok=True)
+        with FileLock(home / (CACHE_FILE + ".lock"), timeout=60):
+            cache = read_json(home / CACHE_FILE)
+            cache.setdefault(section, {}).update(entries)
+            write_json(home / CACHE_FILE, cache)

@@ -5,6 +5,7 @@ It needs the release's folder and the tasks' data, but no warehouse and no refer
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -85,7 +86,12 @@ def load_release(folder: Path | str) -> SuiteRelease:
 
     Raises:
         ReleaseError: the folder is no release, is damaged, or needs a newer mteblite.
+        TypeError: the argument is no path.
     """
+    if not isinstance(folder, str | os.PathLike):
+        raise TypeError(
+            f"release {folder!r}: expected a folder that `mteblite export` wrote, str or Path"
+        )
     return read_release(Path(folder))
 
 

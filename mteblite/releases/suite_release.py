@@ -50,10 +50,10 @@ class SuiteRelease:
     max_tokens: int | None
     created_from: str
     versions: Mapping[str, str]
-    tasks: tuple[ReleasedTask, ...]
-    intervals: pd.DataFrame
-    joint: str | None
-    document: str
+    tasks: tuple[ReleasedTask, ...] = field(repr=False)
+    intervals: pd.DataFrame = field(repr=False)
+    joint: str | None = field(repr=False)
+    document: str = field(repr=False)
     headline: str = "macro_mean"
     parts: Mapping[str, str] = field(default_factory=dict)
 

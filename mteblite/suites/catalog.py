@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from mteblite.names import did_you_mean
 from mteblite.suites.pool_settings import PoolSettings
 from mteblite.suites.resolution import FrozenTask, LeftOut, Resolution
 from mteblite.suites.suite_file import SuiteFile, SuiteFileError, SuiteTask
@@ -103,7 +104,8 @@ class Suite:
             if model.name == name:
                 return model
         raise ValueError(
-            f"suite {self.name!r} has no model {name!r}; it has "
+            f"suite {self.name!r} has no model {name!r}; "
+            f"{did_you_mean(name, [m.name for m in self.models])}it has "
             f"{', '.join(sorted(m.name for m in self.models)) or 'none'}"
         )
 
@@ -117,7 +119,8 @@ class Suite:
             if entry.task == name:
                 return entry
         raise ValueError(
-            f"suite {self.name!r} has no task {name!r}; it has "
+            f"suite {self.name!r} has no task {name!r}; "
+            f"{did_you_mean(name, [e.task for e in self.tasks])}it has "
             f"{', '.join(e.task for e in self.tasks)}"
         )
 
@@ -142,7 +145,8 @@ class Catalog:
                 raise SuiteFileError(problem)
         broken = "".join(f"; {problem}" for problem in self.problems.values())
         raise SuiteFileError(
-            f"no suite {name!r}; there are {', '.join(sorted(self.suites)) or 'none'}{broken}"
+            f"no suite {name!r}; {did_you_mean(name, self.suites)}there are "
+            f"{', '.join(sorted(self.suites)) or 'none'}{broken}"
         )
 
     def entries(self) -> Iterable[TaskEntry]:

@@ -7,6 +7,7 @@ checkpoint. Each variant is a separate model; variants share the stored vectors 
 
 from __future__ import annotations
 
+import difflib
 import re
 from typing import Any, Literal
 
@@ -25,6 +26,8 @@ _NAME_BYTES = 200
 _VARIANT = re.compile(
     r"(?P<base>.+?)(?P<suffixes>(?:\+norm|\+(?:task|category|no)-prompts|@dim=[0-9]+)*)"
 )
+VARIANTS = ("+norm", "+task-prompts", "+category-prompts", "+no-prompts")
+"""Suffixes of variants without a number."""
 _UNKNOWN_VARIANT = re.compile(r"@[A-Za-z_]+(?:=|$)")
 _PACKAGE = "package:"
 
@@ -174,6 +177,12 @@ def check_model_name(name: str) -> None:
             f"model name {name!r} has the unknown variant {unknown.group()!r}; "
             "known: +norm, @dim=<number> and +task-prompts, +category-prompts, +no-prompts, at the "
             "end of the name"
+        )
+    suffix = base[base.rfind("+") :] if "+" in base else ""
+    near = difflib.get_close_matches(suffix, VARIANTS, n=1, cutoff=0.75)
+    if near:
+        raise ValueError(
+            f"model name {name!r} ends in {suffix!r}, which is no variant: did you mean {near[0]}?"
         )
     if base in ("", _PACKAGE):
         raise ValueError(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from mteblite.names import did_you_mean
 from mteblite.sample.tasks.registry import SAMPLE_TASKS, sample_task
 from mteblite.suites.task_description import TaskDescription
 from mteblite.task_types.registry import type_names
@@ -29,7 +29,7 @@ def fresh_task(name: str) -> AbsTask:
     if name not in known:
         raise ValueError(
             f"no task {name!r} in the sample suite or in mteb {mteb.__version__}; "
-            f"{_close(name, [*SAMPLE_TASKS, *known])}"
+            f"{did_you_mean(name, [*SAMPLE_TASKS, *known])}"
             "set type and path for your own data"
         )
     task = mteb.get_task(name)
@@ -56,7 +56,7 @@ def benchmark_members(name: str) -> list[AbsTask]:
     except KeyError:
         known = [benchmark.name for benchmark in mteb.get_benchmarks()]
         raise ValueError(
-            f"mteb {mteb.__version__} has no benchmark {name!r}; {_close(name, known)}"
+            f"mteb {mteb.__version__} has no benchmark {name!r}; {did_you_mean(name, known)}"
             "`mteb.get_benchmarks()` lists all"
         ) from None
     merged: dict[str, AbsTask] = {}
@@ -173,10 +173,3 @@ def _union(first: AbsTask, second: AbsTask) -> AbsTask:
     ]
     subsets = [s for s in first.metadata.hf_subsets if s in {*first.hf_subsets, *second.hf_subsets}]
     return restricted(type(first)(), splits, subsets)
-
-
-def _close(name: str, known: Iterable[str]) -> str:
-    """`did you mean X, Y? ` or ""; case is ignored."""
-    by_lower = {candidate.lower(): candidate for candidate in known}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=3)
-    return f"did you mean {', '.join(by_lower[c] for c in close)}? " if close else ""

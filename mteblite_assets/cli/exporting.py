@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from mteblite_assets.cli.completing import complete_suites
 from mteblite_assets.cli.session import NO_LITE_SUITE, Session, UsageError
 from mteblite_assets.graph.keys import Scope
 
@@ -15,7 +16,7 @@ ASSET, RELEASES = "releases", "lite_scores.releases"
 
 
 @click.command()
-@click.option("--suite", required=True, help="Name of the suite.")
+@click.option("--suite", required=True, help="Name of the suite.", shell_complete=complete_suites)
 @click.option("--out", required=True, help="Folder to write; absent or empty.")
 @click.option("--json", "json_", is_flag=True, help="Print JSON instead of text.")
 def export(suite: str, out: str, json_: bool) -> None:

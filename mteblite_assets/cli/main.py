@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -10,26 +9,58 @@ from typing import Any, NoReturn
 import click
 
 from mteblite_assets.cli import printing
+from mteblite_assets.cli.completing import (
+    complete_models,
+    complete_stages,
+    complete_suites,
+    complete_tasks,
+)
+from mteblite_assets.cli.endings import ending_of
 from mteblite_assets.cli.exporting import export
+from mteblite_assets.cli.listing import suites, tasks
 from mteblite_assets.cli.model_commands import models
 from mteblite_assets.cli.querying import sql
-from mteblite_assets.cli.session import NEEDS_PLATFORM, PLATFORM, Session
-from mteblite_assets.cli.terminal import set_up_terminal
+from mteblite_assets.cli.session import Session
+from mteblite_assets.cli.terminal import say, set_up_terminal
 from mteblite_assets.graph.keys import Scope
 
-STOPPED = "stopped; what was finished is stored, the next run continues"
-
 as_json = click.option("--json", "json_", is_flag=True, help="Print JSON instead of a table.")
-suite_option = click.option("--suite", required=True, help="Name of the suite.")
+suite_option = click.option(
+    "--suite", required=True, help="Name of the suite.", shell_complete=complete_suites
+)
+
+
+def narrowing(kind: str, complete: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the option that narrows a command to some tasks, models or stages."""
+    text = f"Only this {kind} (repeatable)."
+    return click.option(f"--{kind}", f"{kind}s", multiple=True, help=text, shell_complete=complete)
 
 
 def scope_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that narrow a command to some partitions."""
     for option in (
         click.option("--force", is_flag=True, help="Run fresh partitions, too."),
-        click.option("--stage", "stages", multiple=True, help="Only this stage (repeatable)."),
-        click.option("--model", "models", multiple=True, help="Only this model (repeatable)."),
-        click.option("--task", "tasks", multiple=True, help="Only this task (repeatable)."),
+        click.option(
+            "--stage",
+            "stages",
+            multiple=True,
+            help="Only this stage (repeatable).",
+            shell_complete=complete_stages,
+        ),
+        click.option(
+            "--model",
+            "models",
+            multiple=True,
+            help="Only this model (repeatable).",
+            shell_complete=complete_models,
+        ),
+        click.option(
+            "--task",
+            "tasks",
+            multiple=True,
+            help="Only this task (repeatable).",
+            shell_complete=complete_tasks,
+        ),
         suite_option,
     ):
         command = option(command)
@@ -57,62 +88,6 @@ def quickstart(json_: bool) -> None:
 
 
 @cli.command()
-@as_json
-def suites(json_: bool) -> None:
-    """List the suites."""
-    catalog = Session().catalog
-    rows = [
-        {
-            "name": s.name,
-            # The parts of an aggregate count as one task, as in the benchmark.
-            "tasks": len({e.part_of or e.task for e in s.tasks}) or None,
-            "benchmark": s.file.benchmark,
-            "types": len({e.description.task_type for e in s.tasks if e.description}) or None,
-            "k": s.file.k,
-            "references": len(s.references()),
-            "absent": len(s.absent()),
-            "candidates": len(s.candidates()),
-            "description": s.file.description,
-            "file": s.origin,
-        }
-        for s in catalog.suites.values()
-    ]
-    printing.emit(rows, json_)
-    for problem in catalog.problems.values():
-        _note(f"warning: {problem}")
-
-
-@cli.command()
-@suite_option
-@click.option("--refresh", is_flag=True, help="Resolve the tasks with the installed mteb again.")
-@as_json
-def tasks(suite: str, refresh: bool, json_: bool) -> None:
-    """List a suite's tasks with type, metric, split and subsets."""
-    from mteblite_assets.cli.planning import notes_of, print_notes
-
-    session = Session()
-    resolved = session.refresh(suite, _note) if refresh else session.resolve(suite)
-    rows = [
-        {
-            "task": e.task,
-            "type": e.description.task_type,
-            "main_metric": e.description.main_metric,
-            "splits": list(e.description.splits),
-            "hf_subsets": list(e.description.hf_subsets)
-            if json_
-            else printing.shortened(e.description.hf_subsets),
-            "k": e.k,
-            "source": e.description.source,
-            "mteb_version": e.frozen_with,
-        }
-        for e in resolved.tasks
-        if e.description is not None
-    ]
-    printing.emit(rows, json_)
-    print_notes(notes_of(session, resolved))
-
-
-@cli.command()
 @scope_options
 @as_json
 def materialize(
@@ -121,9 +96,12 @@ def materialize(
 ) -> None:  # fmt: skip
     """Bring partitions up to date: only what is missing or stale runs."""
     from mteblite_assets.cli.materializing import materialize as run
+    from mteblite_assets.cli.planning import print_notes
 
-    report = run(Session(), Scope(suite, tasks, models, stages), force=force)
+    session = Session()
+    report = run(session, Scope(suite, tasks, models, stages), force=force)
     printing.print_report(report, json_, verb="ran")
+    print_notes(session.home.notes())
     _exit(0 if report.good else 1)
 
 
@@ -135,18 +113,19 @@ def plan(
     force: bool, json_: bool,
 ) -> None:  # fmt: skip
     """Show what `materialize` would run at most, and why; equal results stop later stages."""
+    from mteblite_assets.cli import planning
     from mteblite_assets.cli.materializing import dry_run
-    from mteblite_assets.cli.planning import notes_of, print_notes, print_workload, workload_of
 
-    session, scope = Session(), Scope(suite, tasks, models, stages)
+    session, scope = Session(reading=True), Scope(suite, tasks, models, stages)
     report = dry_run(session, scope, force=force)
-    workload = workload_of(session, scope, report)
-    notes = notes_of(session, session.suite(suite))
+    workload = planning.workload_of(session, scope, report)
+    found = session.suite(suite)
+    notes = [*planning.notes_of(session, found), *planning.official_notes(session, found)]
     facts = {"workload": workload, "notes": notes}
     printing.print_report(report, json_, verb="would run at most", with_reasons=True, facts=facts)
     if not json_:
-        print_workload(workload)
-    print_notes(notes)
+        planning.print_workload(workload)
+    planning.print_notes(notes)
 
 
 @cli.command()
@@ -154,22 +133,25 @@ def plan(
 @as_json
 def status(suite: str, json_: bool) -> None:
     """Show per stage how many partitions are fresh, stale, missing or failed."""
-    from mteblite_assets.cli.materializing import status as count
+    from mteblite_assets.cli.materializing import status as states
     from mteblite_assets.cli.planning import notes_of, print_notes
 
-    session = Session()
+    session = Session(reading=True)
     session.suite(suite)
-    counts = count(session, suite)
-    printing.emit([{"stage": s, **c} for s, c in counts.items()], json_)
+    printing.print_status(states(session, suite), json_)
     print_notes(notes_of(session, session.suite(suite)))
 
 
 @cli.command()
-@click.argument("model")
-@click.option("--suite", help="Name of the suite.")
+@click.argument("model", shell_complete=complete_models)
+@click.option("--suite", help="Name of the suite.", shell_complete=complete_suites)
 @click.option("--release", help="Folder that `export` wrote; needs no home and no suite.")
 @click.option("--family", help="Family to register it under; default: its name.")
-@click.option("--against", help="Another model: print MODEL minus this one on shared items.")
+@click.option(
+    "--against",
+    help="Another model: print MODEL minus this one on shared items.",
+    shell_complete=complete_models,
+)
 @click.option("--data", multiple=True, help="TASK=FOLDER: your own data of a release (repeatable).")
 @as_json
 def score(
@@ -181,11 +163,27 @@ def score(
 
     check_options(suite, release, family, data)
     if release is not None:
-        _exit(score_from_release(model, release, data, against=against, as_json=json_, say=_say))
+        _exit(score_from_release(model, release, data, against=against, as_json=json_, say=say))
     from mteblite_assets.cli.scoring import score_model
 
     session = Session()
-    _exit(score_model(session, model, str(suite), family, against=against, as_json=json_, say=_say))
+    _exit(score_model(session, model, str(suite), family, against=against, as_json=json_, say=say))
+
+
+@cli.command()
+@click.argument("model", shell_complete=complete_models)
+@narrowing("task", complete_tasks)
+@suite_option
+@as_json
+def verify(model: str, suite: str, tasks: tuple[str, ...], json_: bool) -> None:
+    """Run candidate MODEL on the full tasks; print its full scores beside the predicted ones.
+
+    The full scores of a whole suite are kept and shown in the reports. With --task, mteb's result
+    files are kept; a later run of the whole suite uses them.
+    """
+    from mteblite_assets.cli.verifying import verify_model
+
+    _exit(verify_model(Session(), model, suite, tasks, as_json=json_))
 
 
 @cli.command()
@@ -225,6 +223,8 @@ def dev(port: int, host: str) -> None:
 cli.add_command(export)
 cli.add_command(models)
 cli.add_command(sql)
+cli.add_command(suites)
+cli.add_command(tasks)
 
 
 def main() -> None:
@@ -235,25 +235,11 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(2)
-    except (click.Abort, KeyboardInterrupt):
-        _end(STOPPED, 130)
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in PLATFORM:
-            raise
-        _end(f"error: {NEEDS_PLATFORM}", 2)
-    except ValueError as error:
-        _end(f"error: {error}", 2)
-    except PermissionError as error:
-        _end(f"error: {error}: MTEBLITE_HOME must be a folder you may write to", 2)
-    except OSError as error:
-        _end(f"error: {error}; what was finished is stored", 1)
     except BaseException as error:
-        # Compared by name, because importing these classes is slow.
-        if type(error).__name__ == "WarehouseBusyError":
-            _end(f"error: {error}; what was finished is stored", 1)
-        if type(error).__name__ != "DagsterExecutionInterruptedError":
+        ending = ending_of(error)
+        if ending is None:
             raise
-        _end(STOPPED, 130)
+        _end(*ending)
 
 
 def _end(message: str, code: int) -> NoReturn:
@@ -267,7 +253,3 @@ def _exit(code: int) -> None:
 
 def _note(text: str) -> None:
     click.echo(text, err=True)
-
-
-def _say(text: str) -> None:
-    logging.getLogger("mteblite.progress").info("== %s", text)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mteblite_assets.cli.session import Session
+from mteblite_assets.cli.session import Session, errors_of
 from mteblite_assets.flow import declarations
 from mteblite_assets.graph.keys import Scope
 from mteblite_assets.graph.plan import AssetPlan, plan_scope
@@ -13,6 +14,7 @@ from mteblite_assets.graph.runs import OP, scope_config
 from mteblite_assets.graph.upkeep import failures_in
 
 PASSES = 3
+STATES = ("fresh", "stale", "missing", "failed")
 
 
 class RunError(OSError):
@@ -28,6 +30,8 @@ class Report:
     stage_of: dict[str, str] = field(default_factory=dict)
     failed: dict[str, dict[str, str]] = field(default_factory=dict)
     failed_checks: list[str] = field(default_factory=list)
+    unusable: dict[str, str] = field(default_factory=dict)
+    """By candidate why it is not usable; no failure of the suite."""
 
     def add(self, asset: str, stage: str, plan: AssetPlan) -> None:
         """Add a plan of one asset to its earlier plans."""
@@ -37,6 +41,13 @@ class Report:
         known.fresh = [k for k in {*known.fresh, *plan.fresh} if k not in known.run]
         known.blocked = plan.blocked
         known.reasons |= plan.reasons
+        self.set_aside(asset, {k: plan.reasons[k] for k in plan.unusable})
+
+    def set_aside(self, asset: str, refused: Mapping[str, str]) -> None:
+        """Count candidates as not usable instead of as failed."""
+        for key, reason in refused.items():
+            self.failed.get(asset, {}).pop(key, None)
+            self.unusable[key.split("|")[0]] = reason
 
     def add_run(self, made: dict[str, Any]) -> None:
         """Add the output of one run of the `materialize` job."""
@@ -48,6 +59,7 @@ class Report:
 
     def merge(self, other: Report) -> None:
         """Add the report of a later command on the same suite."""
+        self.unusable |= other.unusable
         for name, plan in other.plans.items():
             self.add(name, other.stage_of[name], plan)
             self.failed.setdefault(name, {}).update(other.failed.get(name, {}))
@@ -90,6 +102,7 @@ class Report:
             "stages": stages,
             "assets": assets,
             "failed_checks": self.failed_checks,
+            "unusable": self.unusable,
         }
 
 
@@ -108,25 +121,29 @@ def materialize(session: Session, scope: Scope, *, force: bool = False) -> Repor
         ran = [k for entry in made["assets"].values() for k in entry["run"]]
         if not ran or failures_in(made):
             break
+    _set_aside(session, scope, report)
     return report
+
+
+def _set_aside(session: Session, scope: Scope, report: Report) -> None:
+    """Set candidates aside that were refused; not those that were asked for by name."""
+    plans = plan_scope(
+        scope, session.catalog, session.bench.ports, session.ledger(), look_ahead=False
+    )
+    for name, plan in plans.items():
+        failed = report.failed.get(name, {})
+        asked = [k for k in plan.unusable if k in failed and scope.models]
+        report.set_aside(name, {k: plan.reasons[k] for k in plan.unusable if k not in asked})
 
 
 def _output_of(result: Any) -> dict[str, Any]:
     """Return the output of a run of the job.
 
     Raises:
-        KeyboardInterrupt: the run was stopped (Ctrl-C, SIGTERM); Dagster reports a failed step.
-        RunError: the run ended without output; has the innermost error of the failed step.
+        RunError: the run ended without output; has the innermost error of the failed step or run.
     """
-    errors = []
-    for event in result.all_events:
-        error = event.step_failure_data.error if event.is_step_failure else None
-        while error is not None:
-            errors.append(error)
-            error = error.cause
-    if any(e.cls_name in ("DagsterExecutionInterruptedError", "KeyboardInterrupt") for e in errors):
-        raise KeyboardInterrupt
     if not any(event.is_successful_output for event in result.all_events):
+        errors = errors_of(result)
         if not errors:
             raise RunError("the run ended without a result")
         raise RunError(str(errors[-1].message).strip().splitlines()[0])
@@ -144,18 +161,28 @@ def dry_run(session: Session, scope: Scope, *, force: bool = False) -> Report:
     return report
 
 
-def status(session: Session, suite: str) -> dict[str, dict[str, int]]:
-    """Return by stage the numbers of fresh, stale, missing and failed partitions."""
+def status(session: Session, suite: str) -> list[dict[str, Any]]:
+    """Return by stage the numbers of partitions by state, and the reasons of those not fresh.
+
+    A reason has `state`, `reason`, `count` and `first`, the first partition that has it.
+    """
     ledger = session.ledger()
-    counts: dict[str, dict[str, int]] = {}
+    stages: dict[str, dict[str, Any]] = {}
     plans = plan_scope(Scope(suite), session.catalog, session.bench.ports, ledger, look_ahead=False)
     for name, plan in plans.items():
-        stage = counts.setdefault(
-            declarations()[name].stage, {"fresh": 0, "stale": 0, "missing": 0, "failed": 0}
+        title = declarations()[name].stage
+        stage = stages.setdefault(
+            title, {"stage": title, **dict.fromkeys(STATES, 0), "reasons": {}}
         )
         stage["fresh"] += len(plan.fresh)
-        for key in [*plan.run, *plan.blocked]:
+        for key in [*plan.run, *plan.blocked, *plan.unusable]:
             entry = ledger.get((name, key))
             state = "missing" if entry is None else "failed" if entry["status"] != "ok" else "stale"
             stage[state] += 1
-    return counts
+            reason = plan.reasons[key].removeprefix("failed before: ")
+            known = stage["reasons"].setdefault(
+                (state, reason),
+                {"state": state, "reason": reason, "count": 0, "first": f"{name} {key}"},
+            )
+            known["count"] += 1
+    return [{**s, "reasons": list(s["reasons"].values())} for s in stages.values()]

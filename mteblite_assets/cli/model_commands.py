@@ -7,19 +7,25 @@ from typing import Any
 import click
 
 from mteblite_assets.cli import printing
+from mteblite_assets.cli.completing import complete_models, complete_suites
 from mteblite_assets.cli.session import Session, UsageError
 
 
 @click.group(invoke_without_command=True)
-@click.option("--suite", help="Name of the suite.")
+@click.option("--suite", help="Name of the suite.", shell_complete=complete_suites)
 @click.option("--json", "json_", is_flag=True, help="Print JSON instead of a table.")
 @click.pass_context
 def models(context: click.Context, suite: str | None, json_: bool) -> None:
     """List a suite's models, or `add` and `remove` one."""
     if context.invoked_subcommand is not None:
         return
+    from mteblite_assets.cli.registering import problems_of
+
     if suite is None:
         raise UsageError("`mteblite models` needs --suite NAME")
+    session = Session(reading=True)
+    found = session.suite(suite)
+    problems = problems_of(session, found)
     rows = [
         {
             "model": m.name,
@@ -29,15 +35,16 @@ def models(context: click.Context, suite: str | None, json_: bool) -> None:
             "prompt_strategy": m.prompt_strategy,
             "provenance": m.provenance,
             "weights": m.has_weights,
+            "problem": problems.get(m.name),
         }
-        for m in sorted(Session().suite(suite).models, key=lambda m: (m.role, m.name))
+        for m in sorted(found.models, key=lambda m: (m.role, m.name))
     ]
-    printing.emit(rows, json_)
+    printing.emit(rows, json_, drop=("prompt_strategy", "provenance"))
 
 
 @models.command("add")
-@click.argument("name")
-@click.option("--suite", required=True, help="Name of the suite.")
+@click.argument("name", shell_complete=complete_models)
+@click.option("--suite", required=True, help="Name of the suite.", shell_complete=complete_suites)
 @click.option("--family", help="Models that share weights or training; default: the name.")
 @click.option("--role", type=click.Choice(["reference", "candidate"]), help="Default: candidate.")
 @click.option("--path", help="Folder of a local sentence-transformers checkpoint.")
@@ -69,11 +76,11 @@ def models_add(name: str, suite: str, **options: Any) -> None:
 
 
 @models.command("remove")
-@click.argument("name")
-@click.option("--suite", required=True, help="Name of the suite.")
+@click.argument("name", shell_complete=complete_models)
+@click.option("--suite", required=True, help="Name of the suite.", shell_complete=complete_suites)
 def models_remove(name: str, suite: str) -> None:
-    """Remove a model from a suite; its vectors stay in the store."""
-    from mteblite_assets.cli.registering import remove_model
+    """Remove a model, or all that a pattern like 'run-7/*' matches; vectors stay in the store."""
+    from mteblite_assets.cli.registering import remove_models
 
-    remove_model(Session(), suite, name)
-    click.echo(f"{name}: no longer in suite {suite}")
+    for gone in remove_models(Session(), suite, name):
+        click.echo(f"{gone}: no longer in suite {suite}")

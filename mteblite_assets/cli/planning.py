@@ -15,6 +15,7 @@ from mteblite_assets.cli.printing import records, shortened
 from mteblite_assets.cli.session import Session
 from mteblite_assets.graph.keys import Scope
 
+OFFICIAL = "SELECT pool_task, model FROM reference_scores.public_scores WHERE refused = ''"
 EMBEDDINGS = "embedding_stats"
 SHOWN = 8
 
@@ -52,9 +53,10 @@ def workload_of(session: Session, scope: Scope, report: Report) -> dict[str, Any
 
 
 def notes_of(session: Session, suite: Suite) -> list[str]:
-    """Return notes on left-out tasks, absent models and another version of mteb."""
+    """Return notes on places, left-out tasks, absent models and another version of mteb."""
     installed = session.bench.ports.tasks.mteb_version
-    notes = [f"task {x.task} is left out: {x.reason}" for x in suite.left_out]
+    notes = session.home.notes()
+    notes += [f"task {x.task} is left out: {x.reason}" for x in suite.left_out]
     absent = [m.name for m in suite.absent()]
     if absent:
         notes.append(
@@ -75,6 +77,40 @@ def notes_of(session: Session, suite: Suite) -> list[str]:
     return notes
 
 
+def official_notes(session: Session, suite: Suite) -> list[str]:
+    """Return a note on missing full scores of a suite that takes them from `official` alone."""
+    import duckdb
+
+    if list(suite.file.reference_scores) != ["official"]:
+        return []
+    pools = {e.pool_task: e.task for e in suite.tasks}
+    try:
+        rows = session.bench.warehouse.query(OFFICIAL)
+    except (FileNotFoundError, duckdb.CatalogException):
+        rows = None
+    if rows is None or not set(rows["pool_task"]) & set(pools):
+        return [
+            "the official scores of this suite have not been read yet: `mteblite materialize "
+            f"--suite {suite.name} --stage suites --stage reference_scores` reads them, then "
+            "`plan` says which are missing"
+        ]
+    known = set(zip(rows["pool_task"], rows["model"], strict=True))
+    missing = {
+        m.name: [task for pool, task in pools.items() if m.deviation or (pool, m.base) not in known]
+        for m in suite.references()
+    }
+    lacking = {name: tasks for name, tasks in missing.items() if tasks}
+    if not lacking:
+        return []
+    first, tasks = next(iter(lacking.items()))
+    return [
+        f"{len(lacking)} of {len(missing)} reference models have no official score on some tasks, "
+        f"and do not enter these: {first} on {', '.join(shortened(tasks, 3))}"
+        + (" ..." if len(lacking) > 1 else "")
+        + "; add `local` or `run` to `reference_scores`"
+    ]
+
+
 def print_notes(notes: Iterable[str]) -> None:
     """Print notes to stderr."""
     for note in notes:
@@ -82,14 +118,18 @@ def print_notes(notes: Iterable[str]) -> None:
 
 
 def print_workload(workload: Mapping[str, Any]) -> None:
-    """Print texts and tokens in one line."""
+    """Print texts and tokens in one line, or that they are not known."""
+    unknown = ", ".join(shortened(workload["unknown"], SHOWN))
+    if not workload["tasks"]:
+        if unknown:
+            click.echo(f"pools: mteb has no statistics of {unknown}; texts are counted when drawn")
+        return
     line = (
         f"pools: about {workload['texts']:,} texts, {workload['tokens']:,} tokens a model; "
         f"to encode: {workload['texts_to_encode']:,} texts, "
         f"{workload['tokens_to_encode']:,} tokens over all models"
     )
     if workload["unknown"]:
-        unknown = ", ".join(shortened(workload["unknown"], SHOWN))
         line += f"; without {unknown}, for which mteb has no statistics"
     click.echo(line)
 

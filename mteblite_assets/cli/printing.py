@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mteblite_assets.cli.tables import print_table
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -37,39 +39,17 @@ FROM (
 ) ORDER BY protocol DESC, mae NULLS LAST, variant
 """
 
+SHOWN = 20
+"""Partitions whose reason a plan prints, per asset."""
 DAGGER = "; † = full scores that the model's authors (partly) measured themselves"
 
 
-def emit(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
-    """Print rows as a JSON list of objects or as a table."""
+def emit(rows: Sequence[Mapping[str, Any]], as_json: bool, drop: Sequence[str] = ()) -> None:
+    """Print rows as a JSON list of objects, or as a table (see `print_table` on `drop`)."""
     if as_json:
         click.echo(json.dumps([{k: plain(v) for k, v in r.items()} for r in rows], default=str))
         return
-    print_table(rows)
-
-
-def print_table(rows: Sequence[Mapping[str, Any]], title: str = "") -> None:
-    """Print rows as a table, numbers right-aligned."""
-    import shutil
-    import sys
-
-    from rich.console import Console
-    from rich.table import Table
-
-    if not rows:
-        return
-    table = Table(box=None, header_style="bold")
-    for name in rows[0]:
-        number = any(isinstance(r[name], int | float) for r in rows)
-        table.add_column(str(name), justify="right" if number else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(_shown(v) for v in row.values()))
-    # A pipe or a log has no width, so nothing is wrapped there.
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 400
-    console = Console(width=width, highlight=False)
-    if title:  # rich would wrap a table's title at the width of the table
-        console.print(title, style="italic", markup=False)
-    console.print(table)
+    print_table(rows, drop=drop)
 
 
 def print_report(
@@ -103,18 +83,61 @@ def print_report(
         click.echo(f"{total} partitions {verb}")
     if with_reasons and not as_json:
         for name, asset in value["assets"].items():
-            for key in asset["run"][:20]:
+            for key in asset["run"][:SHOWN]:
                 click.echo(f"  {name} {key}: {asset['reasons'][key]}")
-            if len(asset["run"]) > 20:
-                click.echo(f"  {name}: and {len(asset['run']) - 20} more")
+            if len(asset["run"]) > SHOWN:
+                click.echo(f"  {name}: and {len(asset['run']) - SHOWN} more")
     for name, asset in value["assets"].items():
         for key, reason in asset["failed"].items():
             click.echo(f"failed: {name} {key}: {reason}", err=True)
-        for key in asset["blocked"]:
-            if key not in asset["failed"]:
-                click.echo(f"blocked: {name} {key}: {asset['reasons'][key]}", err=True)
+    _print_blocked(report)
+    for name, reason in report.unusable.items():
+        click.echo(f"note: candidate {name} is not usable: {reason}", err=True)
     for check in value["failed_checks"]:
         click.echo(f"failed check: {check}", err=True)
+
+
+def print_status(stages: Sequence[Mapping[str, Any]], as_json: bool) -> None:
+    """Print the counts of each stage, then for each stage and state the most frequent reason."""
+    if as_json:
+        emit(stages, as_json)
+        return
+    print_table([{k: v for k, v in stage.items() if k != "reasons"} for stage in stages])
+    for stage in stages:
+        for state in ("stale", "failed", "missing"):
+            found = [r for r in stage["reasons"] if r["state"] == state]
+            # That everything is missing needs no reason.
+            if not found or (state == "missing" and {r["reason"] for r in found} == {"missing"}):
+                continue
+            most = max(found, key=lambda reason: reason["count"])
+            others = f"; {len(found) - 1} other reasons (--json)" if len(found) > 1 else ""
+            click.echo(
+                f"{stage['stage']}: {most['count']} {state}: {most['reason']} "
+                f"({most['first']}){others}"
+            )
+
+
+def _print_blocked(report: Report) -> None:
+    """Print once each reason that holds partitions back, and what makes missing inputs."""
+    from mteblite_assets.graph.plan import NOT_THERE
+
+    missing: set[str] = set()
+    for name, plan in report.plans.items():
+        groups: dict[str, list[str]] = {}
+        for key in plan.blocked:
+            if key not in report.failed.get(name, {}):
+                groups.setdefault(plan.reasons[key], []).append(key)
+        for reason, keys in groups.items():
+            more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
+            click.echo(f"blocked: {name} {keys[0]}{more}: {reason}", err=True)
+            if reason.endswith(NOT_THERE):
+                missing.add(reason.removesuffix(NOT_THERE))
+    if missing - set(report.plans):
+        click.echo(
+            f"note: `mteblite materialize --suite {report.suite}` without --stage makes what is "
+            "missing first",
+            err=True,
+        )
 
 
 def print_suite(session: Session, suite: str) -> None:
@@ -133,10 +156,10 @@ def print_suite(session: Session, suite: str) -> None:
         )
         return
     print_table(
-        _percent(leaderboard, ("macro", "lower", "upper", "true_macro",
-                                                        "mean", "true_mean")),
+        _percent(leaderboard, ("macro", "lower", "upper", "true_macro", "mean", "true_mean")),
         f"Lite leaderboard of suite {suite}: predicted beside true full scores (points)",
-    )  # fmt: skip
+        drop=("true_mean", "mean", "family", "role"),
+    )
     click.echo(
         "prediction: `lite` = scored on the selected items only; `held_out` = predicted by the "
         "fold that left its family out"
@@ -146,10 +169,12 @@ def print_suite(session: Session, suite: str) -> None:
     print_table(
         _percent(warehouse.query(VALIDATION, [suite]), ("mae", "mae_lower", "mae_upper")),
         "Validation: predicting the macro mean of held-out families (MAE in points)",
+        drop=("mae_lower", "mae_upper", "models", "pearson"),
     )
     print_table(
         _percent(warehouse.query(NESTED_ERRORS, [suite]), ("mae", "naive_best_mae", "optimism")),
         "The variant chosen without the held-out family, and the best families",
+        drop=("naive_best_mae",),
     )
 
 
@@ -165,16 +190,6 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 def shortened(names: Sequence[str], most: int = 6) -> list[str]:
     """Return the first names and the number of the others."""
     return [*names[:most], *([f"and {len(names) - most} more"] if len(names) > most else [])]
-
-
-def _shown(value: Any) -> str:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "-"
-    if isinstance(value, float):
-        return f"{value:.2f}" if abs(value) >= 2 else f"{value:.4g}"
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value))
-    return str(value)
 
 
 def plain(value: Any) -> Any:

@@ -15,12 +15,12 @@ def sql(query: str, json_: bool) -> None:
     """Run read-only SQL over the warehouse."""
     import duckdb
 
-    session = Session()
+    session = Session(reading=True)
     try:
         frame = session.bench.warehouse.query(query)
     except FileNotFoundError as error:
         raise UsageError(str(error)) from error
-    except duckdb.Error as error:
+    except duckdb.Error as error:  # a damaged or locked file has an error of its own
         reason = "\n".join(line for line in str(error).splitlines() if line.strip())
         raise UsageError(f"the warehouse refused the query: {reason}") from error
     printing.emit(printing.records(frame), json_)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fnmatch
 from pathlib import Path
 from typing import Any
 
+from mteblite.suites.catalog import Suite
 from mteblite.suites.suite_model import SuiteModel
 from mteblite_assets.cli.session import Session, UsageError
 from mteblite_assets.graph.keys import model_key
@@ -56,8 +58,8 @@ def add_model(
     return model
 
 
-def remove_model(session: Session, suite: str, name: str) -> None:
-    """Remove a model and its partitions from a suite.
+def remove_models(session: Session, suite: str, pattern: str) -> list[str]:
+    """Remove the models that a name or a shell pattern matches; return their names.
 
     Raises:
         ValueError: the suite has no such model.
@@ -67,13 +69,30 @@ def remove_model(session: Session, suite: str, name: str) -> None:
     from mteblite_assets.reference_scores.assets import candidate_full_scores
 
     known = session.suite(suite)
-    known.model(name)
-    in_file = any(m.name == name for m in known.file.models)
-    unregister_model(session.home, suite, name, in_file=in_file)
+    names = sorted(m.name for m in known.models)
+    found = [n for n in names if n == pattern] or fnmatch.filter(names, pattern)
+    if not found:
+        known.model(pattern)  # names what there is
+    in_file = {m.name for m in known.file.models}
+    for name in found:
+        unregister_model(session.home, suite, name, in_file=name in in_file)
     session.register_partitions()
     for asset in (lite_scores, candidate_full_scores):
-        forget_partitions(asset, [model_key(name, suite)], session.bench)
+        forget_partitions(asset, [model_key(name, suite) for name in found], session.bench)
     session.bench.warehouse.publish()
+    return found
+
+
+def problems_of(session: Session, suite: Suite) -> dict[str, str]:
+    """Return by model why it is not usable: its folder is gone, or a run refused it."""
+    problems = {}
+    if session.home.writer.exists() or session.home.snapshot.exists():
+        for (asset, key), entry in session.ledger().items():
+            name, _, other = key.rpartition("|")
+            if asset == "lite_scores" and other == suite.name and entry["status"] != "ok":
+                problems[name] = str(entry["reason"])
+    gone = [m.name for m in suite.models if m.path and not Path(m.path).is_dir()]
+    return {**problems, **dict.fromkeys(gone, "folder is gone")}
 
 
 def _parse_prompts(given: tuple[str, ...]) -> dict[str, str] | None:

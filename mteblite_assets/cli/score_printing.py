@@ -12,11 +12,13 @@ from mteblite.lite_scores.degenerate import METHOD
 from mteblite.suites.means import ENDS, means_in_order
 from mteblite.suites.suite_file import HEADLINES
 from mteblite_assets.cli import printing
+from mteblite_assets.cli.tables import print_table
 
 if TYPE_CHECKING:
     from mteblite.lite_scores.comparison import Comparison
 
 Row = Mapping[str, Any]
+TASK_DROP = ("observed", "interval_method", "n_items", "task_type")
 
 
 def print_scores(
@@ -42,9 +44,9 @@ def print_scores(
         click.echo(json.dumps(value))
         return
     title = f"Predicted full scores of {head['model']} on suite {head['suite']} (points)"
-    printing.print_table(_points(_means(total, str(head.get("headline", HEADLINES[0])))), title)
-    printing.print_table(_points(types), "By task type")
-    printing.print_table(_points(tasks), "By task")
+    print_table(_points(_means(total, str(head.get("headline", HEADLINES[0])))), title)
+    print_table(_points(types), "By task type", drop=TASK_DROP)
+    print_table(_points(tasks), "By task", drop=TASK_DROP)
     _warn(tasks, total)
     click.echo(
         f"{total['n_texts']} texts, {total['n_encoded']} of them encoded now, "
@@ -72,7 +74,7 @@ def print_comparison(
     title = (
         f"{model} minus {against} on suite {suite} (points, on the items that both were scored on)"
     )
-    printing.print_table(_points(rows, ("difference", "lower", "upper")), title)
+    print_table(_points(rows, ("difference", "lower", "upper")), title)
     if found.not_scored:
         click.echo(
             f"warning: {', '.join(found.not_scored)} could not be scored for both models; "

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 
 from mteblite.models.checkpoint_folder import checkpoint_folder
+from mteblite.names import did_you_mean
 from mteblite.suites.suite_model import SuiteModel
 from mteblite_assets.cli import printing
 from mteblite_assets.cli.comparing import LEVELS, compare
@@ -46,16 +48,14 @@ def score_model(
 
     With `against`, score both models and print the difference instead.
     """
-    _require_lite_suite(session, suite)
+    require_lite_suite(session, suite)
     names = [
-        _registered_name(session, m, suite, family if m == model else None)
+        registered_name(session, m, suite, family if m == model else None)
         for m in (model, against)
         if m is not None
     ]
     for name in names:
-        if name not in {m.name for m in session.suite(suite).candidates()}:
-            say(f"{name} is a reference model, which the selection was fitted on")
-        if not _scored(session, name, suite):
+        if not scored(session, name, suite, say):
             return 1
     if against is None:
         _print(session, names[0], suite, as_json)
@@ -65,18 +65,37 @@ def score_model(
     return 0
 
 
-def _scored(session: Session, name: str, suite: str) -> bool:
+def scored(session: Session, name: str, suite: str, say: Callable[[str], None]) -> bool:
     """Score a registered model where its scores are missing or stale; print why that failed."""
-    report = materialize(session, Scope(suite, models=(name,), assets=SCORES))
-    stage = report.problems("lite_scores")
+    if _is_gone(session, name, suite):
+        return True
+    if name not in {m.name for m in session.suite(suite).candidates()}:
+        say(f"{name} is a reference model, which the selection was fitted on")
+    scope = Scope(suite, models=(name,), assets=SCORES)
+    report = materialize(session, scope)
+    if report.unusable:  # somebody asks for it by name: it is tried again
+        report = materialize(session, scope, force=True)
+    problems = report.problems("lite_scores")
     for reason in report.problems("dbt_reports").values():
         click.echo(f"note: the reports are not up to date: {reason}", err=True)
-    for reason in stage.values():
+    for reason in problems.values():
         click.echo(f"failed: {reason}", err=True)
-    return not stage
+    return not problems
 
 
-def _require_lite_suite(session: Session, suite: str) -> None:
+def _is_gone(session: Session, name: str, suite: str) -> bool:
+    """Say whether a scored model's folder is gone, and that its stored scores are shown."""
+    path = session.suite(suite).model(name).path
+    if path is None or Path(path).is_dir():
+        return False
+    if session.bench.warehouse.query(SUITE, [suite, name]).empty:
+        return False
+    click.echo(f"note: the folder {path} of {name} is gone; these scores are stored", err=True)
+    return True
+
+
+def require_lite_suite(session: Session, suite: str) -> None:
+    """Refuse a suite that has no lite selection yet."""
     session.suite(suite)
     try:
         ready = session.bench.warehouse.query(
@@ -88,7 +107,8 @@ def _require_lite_suite(session: Session, suite: str) -> None:
         raise UsageError(NO_LITE_SUITE.format(suite=suite, reason=""))
 
 
-def _registered_name(session: Session, model: str, suite: str, family: str | None) -> str:
+def registered_name(session: Session, model: str, suite: str, family: str | None) -> str:
+    """Return the name of the model that an argument means; registers a new one as a candidate."""
     known = {m.name: m for m in session.suite(suite).models}
     if model in known:
         return model
@@ -104,7 +124,12 @@ def _registered_name(session: Session, model: str, suite: str, family: str | Non
             )
         return add_model(session, suite, name, family=family, path=place).name
     # Before registration, because a misspelled name would fail every later run of the suite.
-    session.bench.ports.models.identify(SuiteModel.named(model, family))
+    spec = SuiteModel.named(model, family)
+    try:
+        session.bench.ports.models.identify(spec)
+    except ValueError as error:
+        near = did_you_mean(model, known)
+        raise UsageError(f"{error}; {near}" if near else str(error)) from error
     return add_model(session, suite, model, family=family).name
 
 

@@ -8,9 +8,12 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from mteblite.names import did_you_mean
 from mteblite.suites.catalog import Catalog, Suite
 from mteblite_assets.graph.keys import Scope
-from mteblite_resources.home import Home
+from mteblite_resources.home import Home, HomeError
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -37,10 +40,24 @@ class UsageError(ValueError):
 class Session:
     """A home and its objects, which are made on first use."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, reading: bool = False) -> None:
+        """Prepare the home of the environment; with `reading`, one that cannot be written will do.
+
+        Raises:
+            UsageError: the platform is not installed.
+            HomeError: the home cannot be used.
+        """
         if any(find_spec(name) is None for name in PLATFORM):
             raise UsageError(NEEDS_PLATFORM)
-        self.home = Home.from_environment().prepare()
+        self._said: set[str] = set()
+        self.home = Home.from_environment()
+        self.writable = True
+        try:
+            self.home.prepare()
+        except HomeError as error:
+            if error.is_file or not reading:
+                raise
+            self.writable = False
         # Child processes (dbt, runs of the daemon) must find the same home.
         os.environ["MTEBLITE_HOME"] = str(self.home.root)
         os.environ["DAGSTER_HOME"] = str(self.home.dagster)
@@ -58,15 +75,30 @@ class Session:
         return self.bench.catalog()
 
     def suite(self, name: str) -> Suite:
-        """Return a suite."""
-        return self.catalog.suite(name)
+        """Return a suite; say once where a file of the user has its name and is not read."""
+        catalog = self.catalog
+        found = catalog.suite(name)
+        for file, problem in catalog.problems.items():
+            same = file.rsplit(".", 1)[0] == name or f"the name {name!r} is taken" in problem
+            if same and problem not in self._said:
+                self._said.add(problem)
+                click.echo(f"warning: {problem}; that file is not read", err=True)
+        return found
 
     @cached_property
     def instance(self) -> dg.DagsterInstance:
-        """The home's Dagster instance."""
-        import dagster
+        """The home's Dagster instance, which does not capture what this process prints.
 
-        return dagster.DagsterInstance.get()
+        Dagster would start processes for that, and Ctrl-C, which reaches all processes of a
+        terminal, makes them print tracebacks. Runs of the daemon are captured.
+        """
+        import dagster as dg
+        from dagster._core.instance.ref import InstanceRef
+
+        module = "dagster._core.storage.noop_compute_log_manager"
+        overrides: Any = {"compute_logs": {"module": module, "class": "NoOpComputeLogManager"}}
+        ref = InstanceRef.from_dir(str(self.home.dagster), overrides=overrides)
+        return dg.DagsterInstance.from_ref(ref)
 
     @cached_property
     def definitions(self) -> dg.Definitions:
@@ -76,8 +108,16 @@ class Session:
         return build_definitions()
 
     def ledger(self) -> Ledger:
-        """Read the ledger from the writer's file."""
-        return self.bench.warehouse.ledger()
+        """Read the ledger: the writer's, or the published one of a home that is not writable."""
+        from mteblite_resources.warehouse import read_ledger
+
+        if self.writable:
+            return self.bench.warehouse.ledger()
+        try:
+            with self.bench.warehouse.reading() as connection:
+                return read_ledger(connection)
+        except FileNotFoundError:
+            return {}
 
     def check_scope(self, scope: Scope) -> None:
         """Check the names of a scope.
@@ -94,11 +134,25 @@ class Session:
             suite.model(model)
         for stage in scope.stages:
             if stage not in STAGE_NAMES:
-                raise UsageError(f"no stage {stage!r}; the stages are {', '.join(STAGE_NAMES)}")
+                near = did_you_mean(stage, STAGE_NAMES)
+                raise UsageError(f"no stage {stage!r}; {near}there are {', '.join(STAGE_NAMES)}")
 
     def resolve(self, name: str) -> Suite:
-        """Resolve the tasks of a suite that are not frozen."""
-        return self.bench.ports.tasks.resolve(self.suite(name))
+        """Resolve the tasks of a suite that are not frozen.
+
+        Raises:
+            UsageError: some are not, and the home cannot be written.
+        """
+        suite = self.suite(name)
+        try:
+            return self.bench.ports.tasks.resolve(suite)
+        except OSError as error:
+            if self.writable:
+                raise
+            raise UsageError(
+                f"the tasks of suite {name!r} are not frozen yet (or their data have changed), and "
+                f"{self.home.root} cannot be written: run this with a home that can"
+            ) from error
 
     def refresh(self, name: str, say: Callable[[str], None]) -> Suite:
         """Resolve and freeze all tasks of a suite again; report the differences."""
@@ -127,25 +181,55 @@ class Session:
         fail_dead_runs(self.instance)
 
     def execute_job(self, config: dict[str, Any], tags: dict[str, str]) -> Any:
-        """Run the `materialize` job in this process, as a run that the UI shows."""
+        """Run the `materialize` job in this process, as a run that the UI shows.
+
+        Raises:
+            KeyboardInterrupt: the run was stopped (Ctrl-C, SIGTERM).
+        """
         from mteblite_assets.graph.runs import JOB, PROCESS
 
         job = self.definitions.resolve_job_def(JOB)
-        return job.execute_in_process(
+        result = job.execute_in_process(
             run_config={**config, **QUIET},
             instance=self.instance,
             tags={PROCESS: str(os.getpid()), **{f"mteblite/{k}": v for k, v in tags.items()}},
             raise_on_error=False,
         )
+        return _unless_stopped(result)
 
     def execute_partition(self, asset: str, key: str, *, force: bool = False) -> Any:
-        """Run one partition of one asset; with `force` also one that is fresh."""
+        """Run one partition of one asset; with `force` also one that is fresh.
+
+        Raises:
+            KeyboardInterrupt: the run was stopped (Ctrl-C, SIGTERM).
+        """
         import dagster
 
-        return self.definitions.resolve_implicit_global_asset_job_def().execute_in_process(
+        result = self.definitions.resolve_implicit_global_asset_job_def().execute_in_process(
             run_config={**QUIET, "ops": {asset: {"config": {"force": force}}}},
             instance=self.instance,
             asset_selection=[dagster.AssetKey(asset)],
             partition_key=key,
             raise_on_error=False,
         )
+        return _unless_stopped(result)
+
+
+def errors_of(result: Any) -> list[Any]:
+    """Return the errors of a run of Dagster's, each followed by what caused it."""
+    errors = []
+    for event in result.all_events:
+        failed = event.is_step_failure or event.event_type_value == "PIPELINE_FAILURE"
+        error = getattr(event.event_specific_data, "error", None) if failed else None
+        while error is not None:
+            errors.append(error)
+            error = error.cause
+    return errors
+
+
+def _unless_stopped(result: Any) -> Any:
+    """Return the result of a run; Dagster reports a stopped one as a failed step."""
+    stops = ("DagsterExecutionInterruptedError", "KeyboardInterrupt")
+    if any(error.cls_name in stops for error in errors_of(result)):
+        raise KeyboardInterrupt
+    return result

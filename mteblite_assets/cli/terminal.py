@@ -23,3 +23,8 @@ def set_up_terminal(quiet: bool) -> None:
     logging.getLogger("dagster.builtin").setLevel(logging.WARNING)
     for noisy in ("mteb", "datasets", "sentence_transformers", "httpx", "huggingface_hub"):
         logging.getLogger(noisy).setLevel(logging.ERROR)
+
+
+def say(text: str) -> None:
+    """Print a line of progress, unless the command is quiet."""
+    logging.getLogger("mteblite.progress").info("== %s", text)

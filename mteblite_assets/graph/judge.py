@@ -95,7 +95,7 @@ class _Stale:
 
     def note(self, suite: str) -> list[str]:
         """Return one sentence on partitions that failed and are left to a person, if any."""
-        failed = [plan.reasons[k] for plan in self.now.values() for k in plan.failed]
+        failed = [plan.reasons[k] for plan in self.now.values() for k in plan.unusable]
         if not failed:
             return []
         return [f"suite {suite}: {len(failed)} partitions are left as they are: {failed[0]}"]

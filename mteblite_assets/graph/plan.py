@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,12 @@ from mteblite_assets.suites.assets import suite_tasks
 
 if TYPE_CHECKING:
     from mteblite_resources.workbench import Ports
+
+NOT_THERE = " is not there yet"
+"""End of the reason of a partition whose input was never made."""
+
+_ACCIDENT = re.compile(r"\w*(Error|Exception|Timeout)\w*: ")
+"""Reasons that begin with the class of an error: refusals are sentences without one."""
 
 Ledger = Mapping[tuple[str, str], Mapping[str, Any]]
 
@@ -59,16 +66,17 @@ class AssetPlan:
         run: would run.
         fresh: are as a run would make them.
         blocked: cannot run, because an input is missing.
-        failed: failed on what a run would have now, or their files cannot be read; they run only
-            where a retry is asked for.
-        reasons: by partition, why it would run, is blocked or failed.
+        unusable: would fail again as long as nothing changes, so they are not run: candidates
+            that were refused or are gone, and, where no retry is asked for, all that failed or
+            whose files cannot be read.
+        reasons: by partition, why it would run, is blocked or is not usable.
         marks: by partition to run, what it would be made of and which run made it last.
     """
 
     run: list[str] = field(default_factory=list)
     fresh: list[str] = field(default_factory=list)
     blocked: list[str] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
+    unusable: list[str] = field(default_factory=list)
     reasons: dict[str, str] = field(default_factory=dict)
     marks: dict[str, str] = field(default_factory=dict)
 
@@ -159,6 +167,32 @@ def suites_in_use(ledger: Ledger, catalog: Catalog) -> list[str]:
     return sorted(asked & set(catalog.suites))
 
 
+def why_unusable(
+    declaration: Declaration,
+    entry: Mapping[str, Any] | None,
+    need: Requirement,
+    *,
+    retry: bool = True,
+) -> str:
+    """Return why a partition is not run, where another run would fail again; else "".
+
+    With `retry`, only candidates that were refused are not run. An error of another kind (memory,
+    network) may be gone in another run.
+    """
+    if not retry and need.unreadable:
+        return need.blocked
+    if entry is None or entry["status"] == "ok" or _what_changed(entry, need):
+        return ""
+    reason = str(entry["reason"] or "")
+    if not retry:
+        return reason
+    if declaration.grain is not Grain.SUITE_CANDIDATE or declaration.on_request:
+        return ""
+    if need.unreadable:
+        return reason if reason == need.blocked else ""
+    return reason if not need.blocked and not _ACCIDENT.match(reason) else ""
+
+
 def scoped_keys(declaration: Declaration, scope: Scope, catalog: Catalog) -> list[str]:
     """Return the partitions of an asset that a command is about.
 
@@ -214,9 +248,12 @@ def plan_asset(
         pending = _pending_upstream(declaration, key, own, will_run or {})
         entry = ledger.get((declaration.name, key))
         reason = why_stale(entry, need)
-        if not retry and (need.unreadable or (not pending and _failed_alike(entry, need))):
-            plan.failed.append(key)
-            plan.reasons[key] = need.blocked or reason
+        refused = "" if force or (pending and not need.unreadable) else why_unusable(
+            declaration, entry, need, retry=retry
+        )  # fmt: skip
+        if refused:
+            plan.unusable.append(key)
+            plan.reasons[key] = refused
         elif need.unreadable:
             plan.run.append(key)
             plan.reasons[key] = need.blocked
@@ -306,4 +343,4 @@ def _why_blocked(dep: str, entries: Mapping[str, Mapping[str, Any] | None]) -> s
     for key, entry in entries.items():
         if entry is not None and entry["status"] != "ok":
             return f"{dep} {key} failed: {entry['reason']}"
-    return f"{dep} is not there yet"
+    return f"{dep}{NOT_THERE}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -213,12 +214,17 @@ def kept_models(work: Work) -> Produced:
     return Produced({"reference_scores.kept_models": rows}, facts)
 
 
+def with_own_runs(order: Sequence[str]) -> list[str]:
+    """Return sources of full scores by precedence, with runs of mteb as the last one."""
+    return [*order] if "run" in order else [*order, "run"]
+
+
 @stage_asset(
     grain=Grain.SUITE_CANDIDATE,
     deps=["suite_tasks"],
     optional={"public_scores": lambda c: "official" in c.suite.file.reference_scores},
     tables=["reference_scores.candidate_full_scores"],
-    code_version="1",
+    code_version="2",
     settings=lambda context: context.ports.models.identify(context.model).fingerprint,
     on_request=True,
     kinds=("duckdb", "huggingface"),
@@ -226,13 +232,15 @@ def kept_models(work: Work) -> Produced:
 def candidate_full_scores(work: Work) -> Produced:
     """One row per (suite, task, candidate): its full score, on request.
 
-    A candidate needs no full run; its full score shows the error of its prediction.
+    A candidate needs no full run; its full score shows the error of its prediction. Whoever asks
+    for it wants it made: a run of mteb is the last source, whatever the suite's sources are.
     """
     rows, refused = [], {}
-    public, order = work.rows("reference_scores.public_scores"), work.suite.file.reference_scores
+    public = work.rows("reference_scores.public_scores")
+    order = with_own_runs(work.suite.file.reference_scores)
     for entry in work.suite.tasks:
         mine = public[public["pool_task"] == entry.pool_task] if len(public) else public
-        row, reason = _full_score(work, entry, list(order), mine)
+        row, reason = _full_score(work, entry, order, mine)
         if row:
             rows.append({"task": entry.task, **row})
         elif reason:

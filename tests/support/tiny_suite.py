@@ -242,9 +242,12 @@ def start(home: Path, *arguments: str, log: Path | None = None) -> Any:
 
 
 def _child(home: str, arguments: Sequence[str], log: str | None) -> None:
+    os.setsid()  # a terminal gives every command a process group, which Ctrl-C reaches whole
     os.environ.update(MTEBLITE_HOME=home, DAGSTER_HOME=f"{home}/dagster")
     with Path(log or os.devnull).open("a", buffering=1) as stream:
         sys.stdout = sys.stderr = stream
+        for output in (1, 2):  # what child processes print, too
+            os.dup2(stream.fileno(), output)
         from mteblite_assets.cli.main import main
 
         sys.argv = ["mteblite", *arguments]

@@ -330,3 +330,65 @@ def test_official_table_that_is_not_there(bare_home: Path, monkeypatch: pytest.M
     assert code == 1
     assert "gone.parquet" in err
     assert "Traceback" not in err
+
+
+# --- misspelled names --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "guess"),
+    [
+        (("plan", "--suite", "tinny"), "did you mean tiny? "),
+        (("plan", "--suite", "tiny", "--task", "TinySST"), "did you mean TinySTS"),
+        (("plan", "--suite", "tiny", "--model", "tiny_b"), "did you mean tiny-b"),
+        (("plan", "--suite", "tiny", "--stage", "embedings"), "did you mean embeddings? "),
+        (("score", "tiny-b+nrom", "--suite", "tiny"), "'+nrom', which is no variant: did you "
+                                                      "mean +norm?"),
+        (("models", "add", "b+no-prompt", "--suite", "tiny"), "did you mean +no-prompts?"),
+    ],
+)  # fmt: skip
+def test_misspelled_name_gets_a_guess(home: Path, arguments: tuple[str, ...], guess: str) -> None:
+    refused(*arguments, names=(guess,))
+
+
+def test_stage_without_its_inputs_names_the_command_that_makes_them(bare_home: Path) -> None:
+    own_sts(bare_home)
+    code, _, err = command("--quiet", "materialize", "--suite", "mine", "--stage", "outcomes")
+    assert code == 1
+    assert "`mteblite materialize --suite mine` without --stage makes what is missing first" in err
+
+
+@pytest.mark.parametrize("file", ["sample.yaml", "mine.yaml"])
+@pytest.mark.parametrize("verb", ["plan", "status", "models", "tasks"])
+def test_file_with_the_name_of_a_packaged_suite_is_said(
+    bare_home: Path, verb: str, file: str
+) -> None:
+    (bare_home / "suites" / file).write_text(yaml.safe_dump({**SOUND, "name": "eng"}))
+    code, _, err = command(verb, "--suite", "eng")
+    assert code == 0
+    assert err.count(f"warning: {file}: the name 'eng' is taken by the packaged eng.yaml") == 1
+
+
+def test_plan_says_which_official_scores_are_missing(bare_home: Path) -> None:
+    from mteblite_resources.home import Home
+    from mteblite_resources.workbench import Workbench
+
+    (bare_home / "suites" / "part.yaml").write_text(
+        "name: part\nextends: eng-super\nonly: [STS12, BIOSSES]\nreference_scores: [official]\n"
+        "models: [{name: a/b, family: f}, {name: c/d, family: g}]\n"
+    )
+    _, _, err = command("plan", "--suite", "part")
+    assert "note: the official scores of this suite have not been read yet" in err
+    bench = Workbench(Home(bare_home))
+    pools = {e.task: e.pool_task for e in bench.catalog().suite("part").tasks}
+    with bench.warehouse.session() as connection:
+        for task, model in (("STS12", "a/b"), ("BIOSSES", "a/b"), ("BIOSSES", "c/d")):
+            connection.execute(
+                "INSERT INTO reference_scores.public_scores (pool_task, model, main_score, refused)"
+                " VALUES (?, ?, 0.5, '')",
+                [pools[task], model],
+            )
+    bench.warehouse.publish()
+    _, _, err = command("plan", "--suite", "part")
+    assert "1 of 2 reference models have no official score" in err
+    assert "c/d on STS12" in err

@@ -76,7 +76,8 @@ def test_scope_narrows(home: Path) -> None:
 def test_status_counts(home: Path) -> None:
     rows = {r["stage"]: r for r in run_json("status", "--suite", SUITE)}
     assert rows["embeddings"] == {
-        "stage": "embeddings", "fresh": 15, "stale": 0, "missing": 0, "failed": 0
+        "stage": "embeddings", "fresh": 15, "stale": 0, "missing": 0, "failed": 0,
+        "reasons": [],
     }  # fmt: skip
 
 

@@ -1,0 +1,81 @@
+"""The files of the warehouse, opened; what is wrong with one that cannot be."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from tenacity import retry, retry_if_exception, stop_after_delay, wait_random_exponential
+
+CLIENT_SECONDS = 60.0
+CONFIG: dict[str, Any] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+_DISK = ("No space left", "Disk quota", "Read-only file system", "Permission denied")
+"""Words of errors that are about the disk, not about the content of a file."""
+
+
+class WarehouseBusyError(RuntimeError):
+    """Another process held a file of the warehouse for too long."""
+
+
+class WarehouseDamagedError(RuntimeError):
+    """A file of the warehouse cannot be read, and nothing can replace it by itself."""
+
+
+def connect(path: Path) -> duckdb.DuckDBPyConnection:
+    """Open the writer's file; wait while a client without our lock has it open.
+
+    Raises:
+        WarehouseBusyError: it still has it open after CLIENT_SECONDS.
+        WarehouseDamagedError: the file is not a DuckDB file, or is cut short.
+    """
+    try:
+        return _connect_in_turn(path)
+    except (duckdb.IOException, duckdb.SerializationException) as error:
+        if any(word in str(error) for word in _DISK):
+            raise
+        raise explained(path, error) from error
+
+
+def _is_locked(error: BaseException) -> bool:
+    return isinstance(error, duckdb.IOException) and "set lock" in str(error)
+
+
+@retry(
+    retry=retry_if_exception(_is_locked),
+    wait=wait_random_exponential(multiplier=0.05, max=2),
+    stop=stop_after_delay(CLIENT_SECONDS),
+    reraise=True,
+)
+def _connect_in_turn(path: Path) -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(str(path), config=CONFIG)
+
+
+def open_snapshot(path: Path) -> duckdb.DuckDBPyConnection:
+    """Open the snapshot for reading."""
+    # A query can neither read or write other files nor load an extension.
+    config = {**CONFIG, "enable_external_access": "false"}
+    return duckdb.connect(str(path), read_only=True, config=config)
+
+
+def explained(path: Path, error: Exception) -> RuntimeError:
+    """Return what is wrong with a file of the warehouse, and how to mend it."""
+    if _is_locked(error):
+        return WarehouseBusyError(
+            f"{path} is open for writing in another program{_process_in(str(error))}: close it "
+            "there; open `mteblite.duckdb` read-only (`duckdb -readonly`)"
+        )
+    first = str(error).strip().splitlines()[0]
+    return WarehouseDamagedError(
+        f"{path} cannot be read as a DuckDB file ({first}): put back a copy of it; a copy of "
+        "`mteblite.duckdb`, the last published state, also serves as `writer.duckdb`"
+    )
+
+
+def _process_in(message: str) -> str:
+    found = re.search(r"PID (\d+)", message)
+    return f" (process {found[1]})" if found else ""

@@ -125,7 +125,7 @@ def test_the_daemon_reads_changed_results_once_and_forgets_none(home, upkeep, mi
     monkeypatch.setattr("mteblite_assets.graph.dbt_assets.run_dbt", lambda _: ([], ""))
     change(home, reference_scores=["official", "run"], preset="seed")
     ticks = Ticks()
-    assert len(ticks.until_quiet(quiet=1)) == 1
+    assert len(ticks.until_quiet(quiet=2)) == 1
     before = ticks.ledger()
     publish(mirror, "org/public0", dict.fromkeys(TASKS, 0.5))
     assert ticks.look() == []  # a mirror that is being copied is read once

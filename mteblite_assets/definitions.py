@@ -41,7 +41,7 @@ def build_definitions() -> dg.Definitions:
 
 def _catalog_in_use(bench: Workbench) -> Catalog:
     catalog = bench.catalog()
-    names = suites_in_use(bench.warehouse.ledger(), catalog)
+    names = suites_in_use(bench.warehouse, catalog)
     return replace(catalog, suites={name: catalog.suites[name] for name in names})
 
 

@@ -55,12 +55,22 @@ class Warehouse:
                     connection.execute("ROLLBACK")
                 raise
 
-    def ledger(self) -> dict[tuple[str, str], dict[str, Any]]:
-        """Return the ledger as (asset, partition_key) -> entry; {} where there is no warehouse."""
+    def ledger(
+        self, wanted: Iterable[tuple[str, str]] | None = None
+    ) -> dict[tuple[str, str], dict[str, Any]]:
+        """Return the ledger, or what is wanted of it; {} where there is no warehouse."""
         if not self.writer.exists():
             return {}
         with self.session() as connection:
-            return read_ledger(connection)
+            return read_ledger(connection, wanted)
+
+    def ledger_keys(self, asset: str) -> set[str]:
+        """Return the partitions of an asset that the ledger knows, whatever became of them."""
+        if not self.writer.exists():
+            return set()
+        with self.session() as connection:
+            sql = "SELECT partition_key FROM ledger.partitions WHERE asset = ?"
+            return {key for (key,) in connection.execute(sql, [asset]).fetchall()}
 
     @contextmanager
     def locked(self) -> Iterator[None]:

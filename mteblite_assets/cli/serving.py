@@ -113,7 +113,7 @@ def _partitions(session: Session) -> list[str]:
     from mteblite_assets.graph.plan import suites_in_use
 
     catalog = session.catalog
-    names = suites_in_use(session.ledger(), catalog)
+    names = suites_in_use(session.bench.warehouse, catalog)
     return [e.suite_task + e.pool_task for name in names for e in catalog.suite(name).tasks]
 
 

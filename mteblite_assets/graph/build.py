@@ -1,8 +1,10 @@
 """Turns a declaration into the Dagster asset that the UI shows and runs."""
 
 import logging
+import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import dagster as dg
@@ -10,13 +12,15 @@ import dagster as dg
 from mteblite_assets.flow import declarations
 from mteblite_assets.graph.declaration import Declaration
 from mteblite_assets.graph.driver import Done, run_partitions
-from mteblite_assets.graph.events import evaluate, log_done, metadata_of
+from mteblite_assets.graph.events import RunEvents, evaluate, metadata_of
 from mteblite_assets.graph.partitions import Partitions
 from mteblite_assets.graph.registered import record_registered_models
 from mteblite_resources.resources import RESOURCE_KEYS, workbench_of
 
 warnings.filterwarnings("ignore", category=dg.BetaWarning)
 warnings.filterwarnings("ignore", category=dg.PreviewWarning)
+
+LOG_SECONDS = 1.0
 
 
 def build_asset(declaration: Declaration, partitions: Partitions) -> dg.AssetsDefinition:
@@ -71,19 +75,20 @@ def run_asset(
             the run is for.
     """
     bench = workbench_of(context.resources)
+    events = RunEvents(context.instance, context.log_event, declaration)
     single = context.has_partition_key
     failures: list[Done] = []
     last: Done | None = None
-    for done in run_partitions(
-        declaration, keys, bench.catalog(), bench,
-        run_id=context.run_id, force=force, log=progress_log(context),
-    ):  # fmt: skip
-        if done.status == "failed" or (single and done.status == "not_applicable"):
-            failures.append(done)
-        elif single and not (done.produced and done.produced.nothing):
-            last = done
-        else:
-            log_done(context.instance, context.log_event, declaration, done)
+    with run_log(context) as log:
+        for done in run_partitions(
+            declaration, keys, bench.catalog(), bench, run_id=context.run_id, force=force, log=log
+        ):
+            if done.status == "failed" or (single and done.status == "not_applicable"):
+                failures.append(done)
+            elif single and not (done.produced and done.produced.nothing):
+                last = done
+            else:
+                events.log(done)
     record_registered_models(context.instance, bench.catalog(), bench)
     bench.warehouse.publish()
     for found in evaluate(declaration, bench.warehouse):
@@ -106,12 +111,31 @@ def failure_of(failures: list[Done]) -> dg.Failure:
     )
 
 
-def progress_log(context: Any) -> Callable[[str], None]:
-    """Return what writes to the run's log and, for the command line, to a plain logger."""
+@contextmanager
+def run_log(context: Any) -> Iterator[Callable[[str], None]]:
+    """Yield what writes to the run's log and, for the command line, to a plain logger.
+
+    The run's log gets the lines of LOG_SECONDS as one message: Dagster stores each message in its
+    database, which takes as long as storing a materialization.
+    """
     progress = logging.getLogger("mteblite.progress")
+    lines: list[str] = []
+    last = 0.0
+
+    def write() -> None:
+        if lines:
+            context.log.info("\n".join(lines))
+            lines.clear()
 
     def log(text: str) -> None:
-        context.log.info(text)
+        nonlocal last
         progress.info(text)
+        lines.append(text)
+        if time.monotonic() - last >= LOG_SECONDS:
+            write()
+            last = time.monotonic()
 
-    return log
+    try:
+        yield log
+    finally:
+        write()

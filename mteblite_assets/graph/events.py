@@ -16,39 +16,55 @@ NOT_READ = "not read"
 """Data version of an optional dep that a partition does without."""
 
 
-def log_done(
-    instance: dg.DagsterInstance, log_event: LogEvent, declaration: Declaration, done: Done
-) -> None:
-    """Log a partition that is there, with the provenance that Dagster's staleness needs.
+class RunEvents:
+    """Tells Dagster what a run made of one asset."""
 
-    Of the reports also what of them failed: dbt's models and tests are assets and checks.
-    """
-    if declaration.grain is Grain.HOME:
-        for event in done.produced.events if done.produced else ():
-            log_event(event)
-    elif done.status in ("ok", "fresh"):
-        _log_materialization(instance, log_event, declaration, done)
+    def __init__(
+        self, instance: dg.DagsterInstance, log_event: LogEvent, declaration: Declaration
+    ) -> None:
+        """Take the instance, what logs an event, and the asset."""
+        self._instance = instance
+        self._log_event = log_event
+        self._declaration = declaration
+        # Asked once, because asking costs as much as an event.
+        self._newest: dict[str, str] = {}
 
+    def log(self, done: Done) -> None:
+        """Log a partition that is there, with the provenance that Dagster's staleness needs.
 
-def _log_materialization(
-    instance: dg.DagsterInstance, log_event: LogEvent, declaration: Declaration, done: Done
-) -> None:
-    tags = {
-        "dagster/data_version": done.data_version or done.status,
-        "dagster/code_version": declaration.code_version,
-    }
-    read = done.need.inputs if done.need else {}
-    # A dep that this partition does not read would otherwise look like a new one to Dagster.
-    versions = {**dict.fromkeys(declaration.optional, NOT_READ), **read}
-    for dep, version in versions.items():
-        tags[f"dagster/input_data_version/{dep}"] = version
-        pointer = _newest_event(instance, dep)
-        if pointer:
-            tags[f"dagster/input_event_pointer/{dep}"] = pointer
-    # What shows nothing is no materialization: the UI would paint its partition green.
-    nothing = done.produced is not None and done.produced.nothing
-    event = dg.AssetObservation if nothing else dg.AssetMaterialization
-    log_event(event(declaration.name, partition=done.key, metadata=metadata_of(done), tags=tags))
+        Of the reports also what of them failed: dbt's models and tests are assets and checks.
+        """
+        if self._declaration.grain is Grain.HOME:
+            for event in done.produced.events if done.produced else ():
+                self._log_event(event)
+        elif done.status in ("ok", "fresh"):
+            # What shows nothing is no materialization: the UI would paint its partition green.
+            nothing = done.produced is not None and done.produced.nothing
+            event = dg.AssetObservation if nothing else dg.AssetMaterialization
+            self._log_event(
+                event(
+                    self._declaration.name,
+                    partition=done.key,
+                    metadata=metadata_of(done),
+                    tags=self._tags(done),
+                )
+            )
+
+    def _tags(self, done: Done) -> dict[str, str]:
+        tags = {
+            "dagster/data_version": done.data_version or done.status,
+            "dagster/code_version": self._declaration.code_version,
+        }
+        read = done.need.inputs if done.need else {}
+        # A dep that this partition does not read would otherwise look like a new one to Dagster.
+        versions = {**dict.fromkeys(self._declaration.optional, NOT_READ), **read}
+        for dep, version in versions.items():
+            tags[f"dagster/input_data_version/{dep}"] = version
+            if dep not in self._newest:
+                self._newest[dep] = _newest_event(self._instance, dep)
+            if self._newest[dep]:
+                tags[f"dagster/input_event_pointer/{dep}"] = self._newest[dep]
+        return tags
 
 
 def metadata_of(done: Done) -> dict[str, Any]:

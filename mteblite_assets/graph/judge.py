@@ -120,7 +120,10 @@ def judge(
             the same, so that files that are being copied are read once.
     """
     catalog = bench.catalog()
-    suites = {name: _stale(name, catalog, bench, ledger) for name in suites_in_use(ledger, catalog)}
+    suites = {
+        name: _stale(name, catalog, bench, ledger)
+        for name in suites_in_use(bench.warehouse, catalog)
+    }
     digests = {name: stale.digest() for name, stale in suites.items()}
     settled = {name for name, digest in digests.items() if before.get(name) == digest}
     requests: list[Request] = []

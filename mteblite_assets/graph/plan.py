@@ -29,6 +29,7 @@ from mteblite_assets.graph.work import SettingsContext
 from mteblite_assets.suites.assets import suite_tasks
 
 if TYPE_CHECKING:
+    from mteblite_resources.warehouse import Warehouse
     from mteblite_resources.workbench import Ports
 
 NOT_THERE = " is not there yet"
@@ -161,10 +162,9 @@ def _what_changed(entry: Mapping[str, Any], need: Requirement) -> str:
     return ""
 
 
-def suites_in_use(ledger: Ledger, catalog: Catalog) -> list[str]:
+def suites_in_use(warehouse: Warehouse, catalog: Catalog) -> list[str]:
     """Return the suites that were built or asked for once, sorted; nothing else is kept fresh."""
-    asked = {key for asset, key in ledger if asset == suite_tasks.name}
-    return sorted(asked & set(catalog.suites))
+    return sorted(warehouse.ledger_keys(suite_tasks.name) & set(catalog.suites))
 
 
 def why_unusable(

@@ -8,7 +8,7 @@ import dagster as dg
 
 from mteblite.suites.catalog import Catalog
 from mteblite_assets.graph.driver import forget_partitions, run_partitions
-from mteblite_assets.graph.events import log_done
+from mteblite_assets.graph.events import RunEvents
 from mteblite_assets.graph.plan import suites_in_use
 from mteblite_assets.suites.assets import registered_models
 from mteblite_resources.workbench import Workbench
@@ -27,10 +27,10 @@ def record_registered_models(
         bench: the home.
         in_turn: suites whose partition the caller runs itself.
     """
-    ledger = bench.warehouse.ledger()
-    keys = [name for name in suites_in_use(ledger, catalog) if name not in in_turn]
+    keys = [name for name in suites_in_use(bench.warehouse, catalog) if name not in in_turn]
+    events = RunEvents(instance, instance.report_runless_asset_event, registered_models)
     for done in run_partitions(registered_models, keys, catalog, bench):
         if done.status != "fresh":
-            log_done(instance, instance.report_runless_asset_event, registered_models, done)
-    recorded = {key for asset, key in ledger if asset == registered_models.name}
+            events.log(done)
+    recorded = bench.warehouse.ledger_keys(registered_models.name)
     forget_partitions(registered_models, sorted(recorded - set(catalog.suites)), bench)

@@ -13,13 +13,19 @@ import dagster as dg
 from dagster import AssetCheckEvaluation
 
 from mteblite.suites.catalog import Catalog
-from mteblite_assets.graph.build import progress_log
+from mteblite_assets.graph.build import run_log
 from mteblite_assets.graph.declaration import Declaration
 from mteblite_assets.graph.driver import run_partitions
-from mteblite_assets.graph.events import evaluate, evaluations_in, log_done
+from mteblite_assets.graph.events import RunEvents, evaluate, evaluations_in
 from mteblite_assets.graph.keys import Grain, Scope, columns_of
 from mteblite_assets.graph.partitions import CANDIDATES, MODELS
-from mteblite_assets.graph.plan import plan_asset, scoped_keys, suites_in_use, wanted_assets
+from mteblite_assets.graph.plan import (
+    entries_read,
+    plan_asset,
+    scoped_keys,
+    suites_in_use,
+    wanted_assets,
+)
 from mteblite_assets.graph.registered import record_registered_models
 from mteblite_assets.graph.runs import JOB, OP, models_being_scored, scope_of
 from mteblite_assets.graph.work import SettingsContext
@@ -73,7 +79,7 @@ def register_partitions(
         bench: the home.
         in_turn: suites whose `registered_models` the caller runs itself.
     """
-    in_use = {*suites_in_use(bench.warehouse.ledger(), catalog), *in_turn}
+    in_use = {*suites_in_use(bench.warehouse, catalog), *in_turn}
     suites = [catalog.suites[name] for name in sorted(in_use)]
     wanted = {
         MODELS: {m.name for s in suites for m in s.references()},
@@ -143,11 +149,12 @@ def _run_stale(
     # One for each asset: it keeps models in memory, and which model a path is.
     bench = workbench_of(context.resources)
     catalog, force = bench.catalog(), context.op_config["force"]
+    keys = _own_keys(context, declaration, scope, catalog)
     plan = plan_asset(
         declaration,
-        _own_keys(context, declaration, scope, catalog),
+        keys,
         SettingsContext({}, catalog, bench.ports),
-        bench.warehouse.ledger(),
+        bench.warehouse.ledger(entries_read(declaration, keys, catalog)),
         force=force,
         retry=context.op_config["retry"],
     )
@@ -158,17 +165,18 @@ def _run_stale(
     }  # fmt: skip
     if not plan.run:
         return
-    log = progress_log(context)
+    events = RunEvents(context.instance, context.log_event, declaration)
     head = f"== {declaration.stage} / {declaration.name}"
-    log(f"{head}: {len(plan.run)} to run, {len(plan.fresh)} fresh")
-    for done in run_partitions(
-        declaration, plan.run, catalog, bench, run_id=context.run_id, force=force, log=log
-    ):
-        if done.status == "failed":
-            failed[done.key] = done.reason
-        if done.status != "fresh":
-            log_done(context.instance, context.log_event, declaration, done)
-        _note_failed(report, evaluations_in(done))
+    with run_log(context) as log:
+        log(f"{head}: {len(plan.run)} to run, {len(plan.fresh)} fresh")
+        for done in run_partitions(
+            declaration, plan.run, catalog, bench, run_id=context.run_id, force=force, log=log
+        ):
+            if done.status == "failed":
+                failed[done.key] = done.reason
+            if done.status != "fresh":
+                events.log(done)
+            _note_failed(report, evaluations_in(done))
 
 
 def _own_keys(

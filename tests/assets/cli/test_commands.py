@@ -150,7 +150,8 @@ def test_the_headline_of_the_suite_comes_first(
 ) -> None:
     ends = {f"{m}_{e}": v for m in ("mean", "macro") for e, v in (("lower", 0.4), ("upper", 0.7))}
     total = {"mean": 0.5, "macro_mean": 0.6, "out_of_range": False, "n_texts": 1, "n_encoded": 0,
-             "seconds": 0.0, "level": 0.9, "interval_method": "none", "warnings": "", **ends}  # fmt: skip
+             "seconds": 0.0, "level": 0.9, "interval_method": "none", "warnings": "",
+             **ends}  # fmt: skip
     head = {"model": "m", "suite": "s", "headline": headline}
     print_scores(head, [], [], total, as_json=False)
     lines = capsys.readouterr().out.splitlines()

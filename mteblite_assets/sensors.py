@@ -13,7 +13,7 @@ import dagster as dg
 
 from mteblite.suites.catalog import Catalog
 from mteblite_assets.graph.judge import Request, Verdict, judge
-from mteblite_assets.graph.runs import KIND, PLAN, scope_config
+from mteblite_assets.graph.runs import KIND, PLAN, fail_dead_runs, scope_config
 from mteblite_assets.graph.watching import Arrival, Look, look_at
 from mteblite_resources.catalog_files import register_model
 from mteblite_resources.home import Home
@@ -123,6 +123,7 @@ def _why_refused(arrival: Arrival, catalog: Catalog, bench: Workbench) -> str:
 def _verdict(
     bench: Workbench, instance: dg.DagsterInstance, look: Look, cursor: _Cursor
 ) -> Verdict:
+    fail_dead_runs(instance)
     ledger = bench.warehouse.ledger()
     arrived = {(a.suite, a.name) for a in look.arrived}
     return judge(bench, ledger, instance, arrived=arrived, before=cursor.stale)

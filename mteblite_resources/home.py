@@ -19,7 +19,8 @@ nux:
   enabled: false
 concurrency:
   runs:
-    max_concurrent_runs: 4
+    # No limit over all: runs of commands count, too, and would stop the daemon.
+    max_concurrent_runs: -1
     # A new checkpoint waits for no other run; upkeep and runs of the UI go one by one.
     tag_concurrency_limits:
       - {key: mteblite/kind, value: scores, limit: 1}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -16,7 +17,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
-import filelock
 
 from mteblite_assets.cli.session import Session, UsageError
 
@@ -35,12 +35,12 @@ def serve(session: Session, host: str, port: int) -> int:
     Raises:
         UsageError: another daemon runs on this home, or the port is in use; nothing is started.
     """
-    with _alone(session.home.root / "dev.lock"):
+    with _alone(session.home.root / "dev.lock") as lock:
         _check_port(host, port)
-        return _serve(session, host, port)
+        return _serve(session, host, port, lock)
 
 
-def _serve(session: Session, host: str, port: int) -> int:
+def _serve(session: Session, host: str, port: int, lock: int) -> int:
     from mteblite_assets.graph.runs import fail_dead_runs
 
     fail_dead_runs(session.instance, of_daemon=True)
@@ -53,11 +53,15 @@ def _serve(session: Session, host: str, port: int) -> int:
         [str(beside / "dagster-webserver"), "-m", MODULE, "-h", host, "-p", str(port)],
         [str(beside / "dagster-daemon"), "run", "-m", MODULE],
     ]
-    # Each has its own session, so that Ctrl-C reaches it once, through this process.
+    # Each has its own session, so that Ctrl-C reaches it once, through this process. Each holds
+    # the lock, too: where this process is killed, what is left of it still counts as a daemon.
     processes = [
-        subprocess.Popen(command, env=environment, cwd=session.home.root, start_new_session=True)
+        subprocess.Popen(
+            command, env=environment, cwd=session.home.root, start_new_session=True,
+            pass_fds=[lock],
+        )
         for command in commands
-    ]
+    ]  # fmt: skip
     click.echo(f"UI on http://{host}:{port}, home {session.home.root}", err=True)
     click.echo(f"checkpoints put into {session.home.checkpoints} are scored", err=True)
     asked = threading.Event()
@@ -91,21 +95,21 @@ def _check_port(host: str, port: int) -> None:
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Hold the lock of the home's daemon.
+def _alone(path: Path) -> Iterator[int]:
+    """Hold the lock of the home's daemon; yield its file descriptor.
 
     Raises:
         UsageError: another process holds it.
     """
-    lock = filelock.FileLock(path)
-    try:
-        with lock.acquire(timeout=0):
-            yield
-    except filelock.Timeout as error:
-        raise UsageError(
-            f"another `mteblite dev` runs on {path.parent}: stop it, or let MTEBLITE_HOME name "
-            "another home"
-        ) from error
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise UsageError(
+                f"another `mteblite dev`, or a process of one that was killed, runs on "
+                f"{path.parent}: stop it, or let MTEBLITE_HOME name another home"
+            ) from error
+        yield file.fileno()
 
 
 def _partitions(session: Session) -> list[str]:

@@ -186,13 +186,13 @@ class Session:
         Raises:
             KeyboardInterrupt: the run was stopped (Ctrl-C, SIGTERM).
         """
-        from mteblite_assets.graph.runs import JOB, PROCESS
+        from mteblite_assets.graph.runs import JOB, process_tags
 
         job = self.definitions.resolve_job_def(JOB)
         result = job.execute_in_process(
             run_config={**config, **QUIET},
             instance=self.instance,
-            tags={PROCESS: str(os.getpid()), **{f"mteblite/{k}": v for k, v in tags.items()}},
+            tags={**process_tags(), **{f"mteblite/{k}": v for k, v in tags.items()}},
             raise_on_error=False,
         )
         return _unless_stopped(result)

@@ -15,6 +15,7 @@ from mteblite_assets.graph.driver import Done, run_partitions
 from mteblite_assets.graph.events import RunEvents, evaluate, metadata_of
 from mteblite_assets.graph.partitions import Partitions
 from mteblite_assets.graph.registered import record_registered_models
+from mteblite_assets.graph.runs import process_tags
 from mteblite_resources.resources import RESOURCE_KEYS, workbench_of
 
 warnings.filterwarnings("ignore", category=dg.BetaWarning)
@@ -74,6 +75,7 @@ def run_asset(
         dg.Failure: partitions failed (the others are stored), or no suite asks for the one that
             the run is for.
     """
+    context.instance.add_run_tags(context.run_id, process_tags())
     bench = workbench_of(context.resources)
     events = RunEvents(context.instance, context.log_event, declaration)
     single = context.has_partition_key

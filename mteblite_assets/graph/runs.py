@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,7 +18,9 @@ LIGHT = ("registered_models", "dbt_reports")
 SCORES = ("lite_scores", *LIGHT)
 """Assets of a run that scores new checkpoints and brings the reports up to date."""
 PROCESS = "mteblite/process"
-"""Tag of runs inside a command: its process id."""
+"""Tag of a run: the process that executes it. A run whose process is gone is dead."""
+HOST = "mteblite/host"
+"""Tag of a run: the machine of its process."""
 KIND = "mteblite/kind"
 """Tag of runs that the daemon starts: `scores` of new checkpoints, or `upkeep` of a suite."""
 PLAN = "mteblite/plan"
@@ -51,8 +54,13 @@ def scope_of(config: Mapping[str, Any]) -> Scope:
     return Scope(config["suite"], *parts)
 
 
+def process_tags() -> dict[str, str]:
+    """Return the tags that name this process."""
+    return {PROCESS: str(os.getpid()), HOST: socket.gethostname()}
+
+
 def runs_in_progress(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
-    """Return queued and running runs, without those of commands that were killed."""
+    """Return queued and running runs, without those whose process was killed."""
     return [
         run
         for run in instance.get_runs(dg.RunsFilter(statuses=IN_PROGRESS))
@@ -82,14 +90,12 @@ def fail_dead_runs(instance: dg.DagsterInstance, *, of_daemon: bool = False) -> 
 
     Args:
         instance: knows the runs.
-        of_daemon: no daemon runs on this home, so its started runs are dead, too.
+        of_daemon: no daemon runs on this home, so runs that have not named a process are dead.
     """
     started = [dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED]
     for run in instance.get_runs(dg.RunsFilter(statuses=started)):
-        if _was_killed(run):
-            instance.report_run_failed(run, "the command that ran it was killed")
-        elif of_daemon and PROCESS not in run.tags:
-            instance.report_run_failed(run, "the daemon that ran it was killed")
+        if _was_killed(run) or (of_daemon and PROCESS not in run.tags):
+            instance.report_run_failed(run, "the process that ran it was killed")
 
 
 def _configs(run: dg.DagsterRun) -> Iterator[Mapping[str, Any]]:
@@ -100,8 +106,8 @@ def _configs(run: dg.DagsterRun) -> Iterator[Mapping[str, Any]]:
 
 
 def _was_killed(run: dg.DagsterRun) -> bool:
-    process = run.tags.get(PROCESS, "")
-    return process.isdigit() and not _is_alive(int(process))
+    process, here = run.tags.get(PROCESS, ""), socket.gethostname()
+    return process.isdigit() and run.tags.get(HOST, here) == here and not _is_alive(int(process))
 
 
 def _is_alive(process: int) -> bool:

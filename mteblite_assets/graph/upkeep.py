@@ -27,7 +27,7 @@ from mteblite_assets.graph.plan import (
     wanted_assets,
 )
 from mteblite_assets.graph.registered import record_registered_models
-from mteblite_assets.graph.runs import JOB, OP, models_being_scored, scope_of
+from mteblite_assets.graph.runs import JOB, OP, models_being_scored, process_tags, scope_of
 from mteblite_assets.graph.work import SettingsContext
 from mteblite_assets.suites.assets import registered_models
 from mteblite_resources.resources import RESOURCE_KEYS, workbench_of
@@ -106,6 +106,7 @@ def _upkeep_op() -> dg.OpDefinition:
 
         The report is given before the op fails, so that the command line shows what ran.
         """
+        context.instance.add_run_tags(context.run_id, process_tags())
         scope = scope_of(context.op_config)
         bench = workbench_of(context.resources)
         bench.ports.tasks.resolve(bench.catalog().suite(scope.suite))

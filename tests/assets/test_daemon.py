@@ -180,7 +180,7 @@ def test_a_second_daemon_and_a_port_in_use_end_at_once(
         taken.listen()
         port = taken.getsockname()[1]
         refusals = {
-            home: "another `mteblite dev` runs on",
+            home: "another `mteblite dev`, or a process of one that was killed, runs on",
             tmp_path / "other": f"cannot listen on 127.0.0.1:{port}",
         }
         for place, words in refusals.items():
@@ -191,6 +191,33 @@ def test_a_second_daemon_and_a_port_in_use_end_at_once(
     mine = str(tmp_path)
     left = [p for p in psutil.process_iter(["environ"]) if mine in str(p.info["environ"])]
     assert [p.cmdline() for p in left] == []
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_after_a_power_cut_the_daemon_goes_on(
+    dev: tuple[Path, subprocess.Popen[str]], checkpoint: Path
+) -> None:
+    """A run whose process was killed is found while the daemon runs, and started again."""
+    psutil = pytest.importorskip("psutil")
+    home, process = dev
+    for number in range(3):  # more than any limit of concurrent runs that waits for one
+        folder = home / "checkpoints" / f"cut-{number}"
+        shutil.copytree(checkpoint, folder)
+        (folder / "number.json").write_text(str(number))
+        marker(folder, folder)
+
+        def process_of_run() -> int:
+            with dg.DagsterInstance.from_config(str(home / "dagster")) as instance:
+                started = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])
+                tags = [run.tags for run in instance.get_runs(started)]
+            return int(next((t["mteblite/process"] for t in tags if "mteblite/process" in t), 0))
+
+        found = wait_for(process_of_run, 120.0, process)
+        assert found
+        psutil.Process(found).kill()
+        name = f"cut-{number}"
+        assert wait_for(lambda: lite_score(home, name), 240.0, process), name  # noqa: B023
 
 
 @pytest.mark.slow

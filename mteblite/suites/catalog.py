@@ -232,7 +232,7 @@ def _entry(
         task=name,
         request=request,
         benchmark=benchmark,
-        pool_task=f"{name}/{_pool_digest(file, request, benchmark)}",
+        pool_task=f"{name}/{_pool_digest(file, request, benchmark, description)}",
         k=request.k or file.k,
         description=description,
         frozen_with=frozen.mteb_version if frozen else "",
@@ -240,13 +240,23 @@ def _entry(
     )
 
 
-def _pool_digest(file: SuiteFile, request: SuiteTask, benchmark: str | None) -> str:
+def _pool_digest(
+    file: SuiteFile,
+    request: SuiteTask,
+    benchmark: str | None,
+    description: TaskDescription | None,
+) -> str:
     """Hash everything that a pool and its full scores depend on: equal ones share a partition.
+
+    Own data count by their content, so that a home that was moved keeps its partitions; before
+    they are resolved, by their place.
 
     The sources of full scores are part of it. A suite that runs mteb itself and a suite that takes
     official scores must not share scores.
     """
     asked = request.model_dump(exclude={"k"})
+    if request.path is not None and description is not None:
+        asked["path"] = description.dataset_revision
     if request.max_items is None:  # then the suite's cap holds, which is in `pool`
         del asked["max_items"]
     drawn_from: dict[str, Any] = {

@@ -15,7 +15,8 @@ class TaskDescription:
         main_metric: name of the main score, e.g. `ndcg_at_10`, `cosine_spearman`.
         splits: evaluation splits, in mteb's order; the task score is the mean over cells.
         hf_subsets: subsets, in mteb's order.
-        dataset_revision: revision of the data set that mteb pins; "" for a user's own files.
+        dataset_revision: revision of the data set that mteb pins; a hash of the content of a
+            user's own files.
         source: `mteb`, `sample` or `path`.
         path: folder of a user's own data, else None.
         metrics: extra metrics that the suite file asks for.

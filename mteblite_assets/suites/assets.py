@@ -203,7 +203,12 @@ def registered_models(work: Work) -> Produced:
 
 def _description(context: SettingsContext) -> Any:
     description = context.entry.description
-    return None if description is None else description_to_json(description)
+    if description is None:
+        return None
+    row = description_to_json(description)
+    if description.path is not None:  # own data count by their content, not by their place
+        del row["path"]
+    return row
 
 
 @stage_asset(

@@ -7,7 +7,7 @@ import shutil
 import pandas as pd
 import pytest
 from support import tiny_suite
-from support.tiny_suite import SUITE, table
+from support.tiny_suite import SUITE, ran, table
 
 TABLES = {
     "pools.pool_items": (), "outcomes.item_outcomes": (), "outcomes.pool_scores": (),
@@ -51,3 +51,16 @@ def test_other_order_and_other_place_give_the_same_scores(
     ]  # fmt: skip
     # Only what names the pool's key, which holds the place of the data, differs.
     assert {asset for asset, _ in differing} <= {"suite_tasks"}
+
+
+def test_a_moved_home_computes_nothing_again(home, upkeep, monkeypatch):
+    moved = home.parent.parent / "moved"
+    shutil.copytree(home.parent, moved)
+    tiny_suite.use_home(monkeypatch, moved / "home")
+    assert set(ran(upkeep())) <= {"suite_tasks"}  # it has the place of the data, and equal rows
+    path = moved / "data" / "TinySTS" / "pairs.jsonl"
+    path.write_text(path.read_text().replace('": "', '": "a ', 1))
+    made = ran(upkeep())
+    assert all(key.startswith("TinySTS/") for key in made["pool_items"])
+    assert len(made["pool_items"]) == 1
+    shutil.rmtree(moved)

@@ -10,10 +10,11 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import dagster as dg
 
-from mteblite.suites.catalog import Catalog
+from mteblite.suites.catalog import Catalog, Suite
 from mteblite_assets.flow import ASSETS
 from mteblite_assets.graph.keys import Grain, Scope, columns_of
 from mteblite_assets.graph.plan import AssetPlan, Ledger, plan_scope, suites_in_use
@@ -134,8 +135,9 @@ def judge(
         running = models_being_scored(instance, name)
         scored |= running | set(new)
         finished = {m for s, m in arrived if s == name}
-        ready = [m for m in sorted(new) if m not in running and (name in settled or m in finished)]
-        requests += _scores(name, stale, {m: new[m] for m in ready})
+        ready = [m for m in new if m not in running and (name in settled or m in finished)]
+        ordered = _newest_first(ready, catalog.suite(name))
+        requests += _scores(name, stale, {m: new[m] for m in ordered})
         if stale.anything_but([new[m] for m in new]):
             waiting.append(name)
     if waiting or not scored:
@@ -155,6 +157,16 @@ def _stale(suite: str, catalog: Catalog, bench: Workbench, ledger: Ledger) -> _S
         for ahead in (True, False)
     )
     return _Stale(plans, now)
+
+
+def _newest_first(models: Collection[str], suite: Suite) -> list[str]:
+    """Order models by the time of their folders: of many, the last checkpoints are scored first."""
+
+    def written(model: str) -> float:
+        path = suite.model(model).path
+        return Path(path).stat().st_mtime if path and Path(path).exists() else 0.0
+
+    return sorted(models, key=lambda model: (-written(model), model))
 
 
 def _assets(bench: Workbench) -> tuple[str, ...]:

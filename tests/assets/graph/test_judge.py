@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -240,6 +241,19 @@ def test_a_new_checkpoint_does_not_wait_for_a_run(home: Path) -> None:
     )  # fmt: skip
     assert ticks.look() == []  # it is being scored, and the reference model waits
     assert "waits for run" in ticks.message
+
+
+def test_of_many_new_checkpoints_the_newest_come_first(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mteblite_assets.graph.judge.TOGETHER", 2)
+    for number, name in enumerate(("spare-1", "spare-3", "spare-2")):
+        add(home, name, "candidate")
+        os.utime(home.parent / "models" / name, (1000 + number, 1000 + number))
+    ticks = Ticks()
+    ticks.look()
+    asked = [r.run_config["ops"]["upkeep"]["config"]["models"] for r in ticks.look()]
+    assert asked == [["spare-2", "spare-3"], ["spare-1"]]
 
 
 def test_a_model_that_another_run_scores_is_left_to_it(home: Path) -> None:

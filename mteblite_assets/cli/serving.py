@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import json
 import os
@@ -22,6 +23,8 @@ from mteblite_assets.cli.session import Session, UsageError
 
 MODULE = "mteblite_assets.definitions"
 STOP_SECONDS = 20.0
+PR_SET_PDEATHSIG = 1
+"""Of `prctl` in Linux's sys/prctl.h."""
 RELOAD_SECONDS = 10.0
 RELOAD = "mutation { reloadWorkspace { __typename } }"
 
@@ -58,7 +61,7 @@ def _serve(session: Session, host: str, port: int, lock: int) -> int:
     processes = [
         subprocess.Popen(
             command, env=environment, cwd=session.home.root, start_new_session=True,
-            pass_fds=[lock],
+            pass_fds=[lock], preexec_fn=_end_with_parent,
         )
         for command in commands
     ]  # fmt: skip
@@ -76,6 +79,12 @@ def _serve(session: Session, host: str, port: int, lock: int) -> int:
             looked = time.monotonic()
     _stop(processes)
     return 0 if asked.is_set() else 1
+
+
+def _end_with_parent() -> None:
+    """Let the kernel end this child where its parent is killed; other systems than Linux do not."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _check_port(host: str, port: int) -> None:

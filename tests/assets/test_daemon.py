@@ -103,9 +103,8 @@ def dev(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, subpro
         assert wait_for(answers, UP_SECONDS, process), (root / "dev.log").read_text()[-3000:]
         yield home, process
     finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait(timeout=30)
+        process.terminate()
+        process.wait(timeout=60)
         log.close()
 
 
@@ -220,21 +219,6 @@ def test_after_a_power_cut_the_daemon_goes_on(
         assert wait_for(lambda: lite_score(home, name), 240.0, process), name  # noqa: B023
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(120)
-def test_sigterm_stops_the_whole_process_group(dev: tuple[Path, subprocess.Popen[str]]) -> None:
-    psutil = pytest.importorskip("psutil")
-    _, process = dev
-    children = psutil.Process(process.pid).children(recursive=True)
-    names = " ".join(" ".join(c.cmdline()) for c in children)
-    assert "dagster-webserver" in names
-    assert "dagster-daemon" in names
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=60) == 0
-    _, alive = psutil.wait_procs(children, timeout=30)
-    assert [c.cmdline() for c in alive if c.status() != psutil.STATUS_ZOMBIE] == []
-
-
 def plan(home: Path, patch: pytest.MonkeyPatch) -> dict[str, set[str]]:
     tiny_suite.use_home(patch, home)
     report = tiny_suite.run_json("plan", "--suite", SUITE)
@@ -262,8 +246,9 @@ def test_twenty_ticks_start_nothing_and_each_change_exactly_its_plan(
     dev: tuple[Path, subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, process = dev
+    earlier = len(runs_of(home))
     wait_for_ticks(home, 20, process)
-    assert [r for r in runs_of(home) if "mteblite/kind" in r.tags] == []
+    assert len(runs_of(home)) == earlier
     warehouse = Warehouse(home / "writer.duckdb", home / "mteblite.duckdb")
     for change in (edit_suite, edit_text, overwrite):
         before, earlier = warehouse.ledger(), len(runs_of(home))
@@ -275,3 +260,18 @@ def test_twenty_ticks_start_nothing_and_each_change_exactly_its_plan(
         assert len(runs_of(home)) == earlier + 1, change
         made = made_since(before, warehouse.ledger())
         assert all(keys == planned[asset] for asset, keys in made.items()), change
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_sigterm_stops_the_whole_process_group(dev: tuple[Path, subprocess.Popen[str]]) -> None:
+    psutil = pytest.importorskip("psutil")
+    _, process = dev
+    children = psutil.Process(process.pid).children(recursive=True)
+    names = " ".join(" ".join(c.cmdline()) for c in children)
+    assert "dagster-webserver" in names
+    assert "dagster-daemon" in names
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=60) == 0
+    _, alive = psutil.wait_procs(children, timeout=30)
+    assert [c.cmdline() for c in alive if c.status() != psutil.STATUS_ZOMBIE] == []

@@ -13,7 +13,7 @@ from mteblite.suites.suite_model import SuiteModel
 from mteblite_assets.cli import printing
 from mteblite_assets.cli.comparing import LEVELS, compare
 from mteblite_assets.cli.materializing import materialize
-from mteblite_assets.cli.registering import add_model
+from mteblite_assets.cli.registering import add_model, remove_models
 from mteblite_assets.cli.score_printing import print_comparison, print_scores
 from mteblite_assets.cli.session import NO_LITE_SUITE, Session, UsageError
 from mteblite_assets.graph.keys import Scope
@@ -46,9 +46,11 @@ def score_model(
 ) -> int:
     """Score a model and print its lite scores; an unregistered model becomes a candidate.
 
+    One that cannot be scored does not stay registered, because later runs would meet it again.
     With `against`, score both models and print the difference instead.
     """
     require_lite_suite(session, suite)
+    known = {m.name for m in session.suite(suite).models}
     names = [
         registered_name(session, m, suite, family if m == model else None)
         for m in (model, against)
@@ -56,6 +58,9 @@ def score_model(
     ]
     for name in names:
         if not scored(session, name, suite, say):
+            if name not in known:
+                remove_models(session, suite, name)
+                click.echo(f"note: {name} is not registered with suite {suite}", err=True)
             return 1
     if against is None:
         _print(session, names[0], suite, as_json)

@@ -108,3 +108,13 @@ def test_a_pattern_removes_all_that_it_matches(checkpoints: Path) -> None:
     assert out.splitlines() == [
         f"run-7/{name}: no longer in suite {SUITE}" for name in ("step-1", "step-2")
     ]
+
+
+def test_a_new_model_that_cannot_be_scored_does_not_stay_registered(
+    home: Path, tmp_path: Path
+) -> None:
+    folder = tiny_suite.write_model(tmp_path / "broken", "broken", 1.0, nan=True)
+    code, _, err = command("--quiet", "score", str(folder), "--suite", SUITE)
+    assert code == 1
+    assert err.splitlines()[-1] == f"note: broken is not registered with suite {SUITE}"
+    assert "broken" not in {m["model"] for m in run_json("models", "--suite", SUITE)}

@@ -17,6 +17,12 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def file_state(path: Path) -> tuple[int, int, int, int]:
+    """Return size, times (ns) and inode; ctime changes even where a copy preserves mtime."""
+    stat = path.stat()
+    return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Return the JSON object in a file; {} where the file is absent or damaged."""
     try:

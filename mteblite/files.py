@@ -10,6 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
+FileState = tuple[int, int, int, int]
+"""Size, times (ns) and inode of a file."""
+
+
+class DamagedFileError(ValueError):
+    """A file or folder does not hold what was written there; the message names it."""
+
 
 def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file's bytes, 64 hex digits."""
@@ -17,7 +24,7 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def file_state(path: Path) -> tuple[int, int, int, int]:
+def file_state(path: Path) -> FileState:
     """Return size, times (ns) and inode; ctime changes even where a copy preserves mtime."""
     stat = path.stat()
     return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino

@@ -59,6 +59,7 @@ def _settings(context: SettingsContext) -> Any:
     deps=EVIDENCE,
     tables=["item_parameters.item_parameters", "item_parameters.abilities"],
     code_version="1",
+    nullable=["slope", "intercept"],
     settings=_settings,
     checks=[
         Check(

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     deps=["pool_items", "embedding_stats"],
     tables=["outcomes.shared_item_outcomes", "outcomes.shared_pool_scores"],
     code_version="2",
+    nullable=["outcome", "pool_score"],
     kinds=("duckdb", "numpy"),
     checks=CHECKS,
 )
@@ -115,6 +116,7 @@ def _shown(scored: PoolScore) -> dict[str, Any]:
     deps=["item_outcomes"],
     tables=["outcomes.outcome_matrix"],
     code_version="2",
+    nullable=["pool_score"],
 )
 def outcome_matrix(work: Work) -> Produced:
     """One row per (pool_task, model): a model's outcomes as one list in the order of item_id.

@@ -8,7 +8,6 @@ of a home is `resolved/<suite>.json`; it takes precedence.
 from __future__ import annotations
 
 import hashlib
-import json
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from pathlib import Path
 from cachetools import LRUCache, cached
 
 import mteblite.suites as suites_stage
-from mteblite.files import write_json
+from mteblite.files import checked_json, write_json
 from mteblite.suites.resolution import (
     Resolution,
     applicable,
@@ -95,7 +94,7 @@ def _read(path: Path) -> Resolution | None:
 @cached(LRUCache(RESOLUTIONS_KEPT), lock=threading.RLock())
 def _parse(path: Path, _state: tuple[int, int]) -> Resolution | None:
     try:
-        return resolution_from_json(json.loads(path.read_text(encoding="utf-8")))
+        return resolution_from_json(checked_json(path.read_text(encoding="utf-8")))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(
             f"{path}, the frozen tasks of a suite, is damaged ({type(error).__name__}: {error}): "

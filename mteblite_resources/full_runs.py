@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock
 
 from mteblite.models.stored_encoder import StoredEncoder
-from mteblite_resources.results_source import result_path
+from mteblite_resources.results_source import record_checksum, result_path
 
 if TYPE_CHECKING:
     from mteb.abstasks.abstask import AbsTask
@@ -39,6 +39,7 @@ def run_full(task: AbsTask, encoder: StoredEncoder, results: Path) -> Path:
         scratch = path.with_suffix(f".{os.getpid()}")
         _merged(path, result).to_disk(scratch)
         scratch.replace(path)
+        record_checksum(path)
         scratch.write_text(json.dumps(encoder.mteb_model_meta.to_dict(), default=str, indent=4))
         scratch.replace(path.parent / "model_meta.json")
     return path

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import json
 from dataclasses import asdict
 from pathlib import Path
 
+from mteblite.files import read_json, write_json
 from mteblite.reference_scores.registry_facts import RegistryFacts
 
 
@@ -18,13 +18,10 @@ def registry_facts(cache: Path) -> RegistryFacts:
     """
     path = cache / f"mteb-{importlib.metadata.version('mteb')}-registry.json"
     try:
-        return RegistryFacts(**json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        return RegistryFacts(**read_json(path))
+    except TypeError:
         facts = facts_of_mteb()
-    cache.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_suffix(".writing")
-    scratch.write_text(json.dumps(asdict(facts)), encoding="utf-8")
-    scratch.replace(path)
+    write_json(path, asdict(facts))
     return facts
 
 

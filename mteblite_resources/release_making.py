@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from mteblite.calibrations.fitted_task import FittedTask
+from mteblite.files import DamagedFileError
 from mteblite.lite_scores.joint_calibration import JointCalibration
 from mteblite.releases.release_files import write_release
 from mteblite.releases.released_task import ReleasedTask, release_task
@@ -129,7 +130,12 @@ def _record(release: SuiteRelease, number: int) -> dict[str, Any]:
 
 def _task(artifacts: Artifacts, row: Mapping[Any, Any], tables: Mapping[str, Any]) -> ReleasedTask:
     resolved = tables["suites.resolved_tasks"].set_index("pool_task").loc[row["pool_task"]]
-    pool = artifacts.pool(pd.DataFrame([row]), str(row["pool_task"]))
+    try:
+        pool = artifacts.pool(pd.DataFrame([row]), str(row["pool_task"]))
+    except DamagedFileError as error:
+        raise ValueError(
+            f"{error}: run `mteblite materialize --stage pools --force` for its suite"
+        ) from error
     description = TaskDescription(
         task=str(row["task"]),
         task_type=str(row["task_type"]),

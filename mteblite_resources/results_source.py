@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from mteblite.files import read_json, sha256_of, write_json
 from mteblite.reference_scores.registry_facts import RegistryFacts
 from mteblite.reference_scores.result_format import RefusedFile, ResultCell, ResultFile
 from mteblite.suites.suite_model import mteb_name
@@ -18,6 +19,8 @@ from mteblite_resources.result_reading import read_result_file
 
 SOURCES = ("run", "local", "official")
 NO_FACTS = RegistryFacts()
+CHECKSUMS = ".checksums"
+"""File beside the result files of own runs: their SHA-256 by name."""
 
 Facts = Callable[[], RegistryFacts]
 """Returns mteb's registry; called only for files of the old format and cells without a score."""
@@ -128,6 +131,7 @@ class ResultsSource:
         folder = self.paths[name]
         assert folder is not None
         if name == "run":
+            _check_own_run(result_path(folder, model, revision, description.task))
             return read_full_score(folder, model, revision, description, facts=self.facts)
         return _local_score(results_root(folder), model, revision, description, self.facts)
 
@@ -223,6 +227,25 @@ def _read(path: Path, facts: Facts) -> ResultFile:
 def result_path(results: Path, model: str, revision: str, task: str) -> Path:
     """Return the path of a result file, like mteb's `ResultCache.get_task_result_path`."""
     return results / folder_name(mteb_name(model)) / revision / f"{task}.json"
+
+
+def record_checksum(path: Path) -> None:
+    """Record the checksum of a result file that a run has just written, beside it."""
+    record = path.with_name(CHECKSUMS)
+    write_json(record, {**read_json(record), path.name: sha256_of(path)})
+
+
+def _check_own_run(path: Path) -> None:
+    """Refuse a result file that is not what its run wrote; files without a record are taken.
+
+    Raises:
+        RefusedScore: names the file.
+    """
+    recorded = read_json(path.with_name(CHECKSUMS)).get(path.name)
+    if recorded is not None and path.exists() and sha256_of(path) != recorded:
+        raise RefusedScore(
+            f"{path} does not hold what the run of mteb wrote: delete it, and mteb is run again"
+        )
 
 
 def _local_score(

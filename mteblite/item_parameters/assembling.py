@@ -9,7 +9,8 @@ import pandas as pd
 
 from mteblite.item_parameters.evidence import TaskEvidence
 
-LoadArray = Callable[[str], np.ndarray]
+LoadArray = Callable[[str, str], np.ndarray]
+"""Returns the observations (n_items, d) of a model from a file of that name."""
 
 
 def assemble_evidence(
@@ -28,7 +29,7 @@ def assemble_evidence(
         matrix: rows of `outcomes.outcome_matrix`: model, pool_score, outcomes, observations.
         full_scores: rows of `reference_scores.full_score_vectors`: model, main_score.
         kept: rows of `reference_scores.kept_models`: model, family, kept.
-        load: reads an observations file.
+        load: reads the observations of (model, file).
 
     Raises:
         ValueError: no kept model has both outcomes and a full score.
@@ -57,6 +58,6 @@ def assemble_evidence(
         outcomes=np.array([list(o) for o in rows["outcomes"]], dtype=float),
         full_scores=rows["main_score"].to_numpy(float),
         pool_scores=rows["pool_score"].to_numpy(float),
-        observations=tuple(load(f) for f in rows["observations"]) if is_set else None,
+        observations=tuple(map(load, rows["model"], rows["observations"])) if is_set else None,
         part_of=part_of if isinstance(part_of, str) else "",
     )

@@ -56,7 +56,8 @@ def score_model(
         collapsed: tasks whose texts all got the same vector, see `degenerate`.
 
     Raises:
-        ValueError: no task was observed, or an observed task is not fitted.
+        ValueError: no task was observed, an observed task is not fitted, or the score of a task is
+            undefined.
     """
     types = types or {t.task: t.task_type for t in fitted}
     usable = {task: rows for task, rows in observed.items() if task not in collapsed}
@@ -64,6 +65,12 @@ def score_model(
         found, ends = _joint_scores(fitted, usable, joint)
     else:
         found, ends = predict_tasks(fitted, usable, widths).assign(observed=True), widths
+    undefined = found.loc[~np.isfinite(found["predicted"].to_numpy(float)), "task"].tolist()
+    if undefined:
+        raise ValueError(
+            f"the score of {', '.join(undefined)} is undefined: its metric has no value for these "
+            "vectors; check what the model returns for the texts of this task"
+        )
     if collapsed:
         # Without any usable task, nothing predicts the tasks that were not observed either.
         without = collapsed if usable else [t.task for t in fitted]

@@ -11,6 +11,7 @@ from mteblite.models.loading import loader
 from mteblite.models.model_identity import ModelIdentity, identify
 from mteblite.models.running_models import MtebRunning, PackagedRunning, RunningModel, facts_name
 from mteblite.models.stored_encoder import StoredEncoder
+from mteblite.models.unchanged import unchanged
 from mteblite.suites.suite_model import SuiteModel
 from mteblite.vectors.store import VectorStore
 
@@ -92,8 +93,8 @@ def open_encoder(
 
     Args:
         spec: the model.
-        identity: the result of `identify`. It is checked again when weights are loaded, so that
-            vectors of an overwritten checkpoint are not stored under the old address.
+        identity: the result of `identify`. It is checked before and after weights are loaded, so
+            that vectors of an overwritten checkpoint are not stored under the old address.
         store: the vector store.
         max_tokens: caps the model's own token limit, never raises it; None = its own limit.
         home: folder with the cache of identities.
@@ -116,8 +117,9 @@ def open_encoder(
             return identify(SuiteModel.named(f"package:{name}"), home).base_fingerprint
 
         model = PackagedRunning(
-            spec.packaged_name, fingerprint, max_tokens, names, settings.devices
-        )
+            spec.packaged_name, fingerprint, max_tokens, names,
+            lambda: unchanged(spec, identity, home), settings.devices,
+        )  # fmt: skip
     else:
         base = identity.base_fingerprint
         facts = store.root / base / facts_name(spec.prompts, spec.strategy)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from mteblite.models.backends import install_hint, require_backend
 from mteblite.models.devices import require_devices
 from mteblite.models.loaded_tensors import ModelError, first_line, whole_weights
-from mteblite.models.model_identity import ModelIdentity, identify
+from mteblite.models.model_identity import ModelIdentity
 from mteblite.models.prompt_strategy import apply_strategy
+from mteblite.models.unchanged import unchanged
 from mteblite.suites.suite_model import SuiteModel
 
 if TYPE_CHECKING:
@@ -26,24 +27,21 @@ def loader(
     """Return the function that loads a model's weights.
 
     It raises `ModelError`, one sentence, for a model that cannot be loaded or whose weights are
-    not the model's, and for a checkpoint that changed since it was identified.
+    not the model's, and for a checkpoint that changed since it was identified, or while it was
+    loaded.
     """
 
     def load() -> EncoderProtocol:
-        if identify(spec, home, settings.backend) != identity:
-            raise ModelError(
-                f"model {spec.name!r} changed since this run started: run again to score it "
-                "as a new model"
-            )
-        require_backend(spec.name, settings.backend)
-        require_devices(settings.devices)
-        try:
-            with whole_weights(spec.name):
-                inner = _load(spec, identity, settings)
-        except ModelError:
-            raise
-        except Exception as error:
-            raise _load_error(error, spec, settings) from error
+        with unchanged(spec, identity, home, settings.backend):
+            require_backend(spec.name, settings.backend)
+            require_devices(settings.devices)
+            try:
+                with whole_weights(spec.name):
+                    inner = _load(spec, identity, settings)
+            except ModelError:
+                raise
+            except Exception as error:
+                raise _load_error(error, spec, settings) from error
         return _adjusted(inner, spec, settings)
 
     return load

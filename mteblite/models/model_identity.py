@@ -17,7 +17,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from mteblite.files import read_json, sha256_of, write_json
+from mteblite.files import file_state, read_json, sha256_of, write_json
 from mteblite.models.checkpoint_checks import check_checkpoint
 from mteblite.models.checkpoint_files import adapter_base, model_files
 from mteblite.suites.suite_model import SuiteModel
@@ -46,13 +46,16 @@ class ModelIdentity:
     base_fingerprint: str
 
 
-def identify(spec: SuiteModel, home: Path, backend: str = "torch") -> ModelIdentity:
+def identify(
+    spec: SuiteModel, home: Path, backend: str = "torch", *, cached: bool = True
+) -> ModelIdentity:
     """Return the identity of a model, after a check of its files.
 
     Args:
         spec: the model.
         home: folder of the cache of file hashes and hub revisions.
         backend: the backend that will read the weights.
+        cached: whether hashes of a folder's files are taken from the cache; False = all are read.
 
     Raises:
         ValueError: the folder holds no model that can be run (`check_checkpoint`), the package is
@@ -67,7 +70,7 @@ def identify(spec: SuiteModel, home: Path, backend: str = "torch") -> ModelIdent
         check_checkpoint(
             folder, f"model {spec.name!r}: ", backend=backend, trusted=spec.trust_remote_code
         )
-        content = fingerprint_folder(folder, home)
+        content = fingerprint_folder(folder, home, cached=cached)
         source, base = "local", _digest("local", content)
     else:
         source, revision = "hub", spec.revision or hub_revision(spec.base, home)
@@ -103,7 +106,7 @@ def result_revision(
     return "-".join([*parts, numerics] if numerics else parts)
 
 
-def fingerprint_folder(folder: Path, home: Path) -> str:
+def fingerprint_folder(folder: Path, home: Path, *, cached: bool = True) -> str:
     """Return a hash over the names and contents of all files that a loader can open.
 
     The base model of an adapter counts too: the content of a folder, the revision of a hub model.
@@ -111,36 +114,37 @@ def fingerprint_folder(folder: Path, home: Path) -> str:
     Args:
         folder: a sentence-transformers (or transformers) folder that `check_checkpoint` accepts.
         home: folder of the cache of hashes, by path, size, times and inode of a file.
+        cached: see `identify`.
 
     Raises:
         ValueError: the revision of an adapter's base cannot be found.
     """
     folder = folder.resolve()
-    known = read_json(home / CACHE_FILE).get("files", {})
+    known = read_json(home / CACHE_FILE).get("files", {}) if cached else {}
     fresh: dict[str, Any] = {}
     lines = []
     for file in (f for f in model_files(folder) if f.exists()):
-        state = _state(file)
+        state = file_state(file)
         entry = known.get(str(file))
-        if entry is None or entry["state"] != state:
-            entry = {"state": state, "sha256": sha256_of(file)}
+        if entry is None or entry["state"] != list(state):
+            entry = {"state": list(state), "sha256": sha256_of(file)}
             settled = time.time_ns() - max(state[1], state[2]) > _SETTLED_NS
             # A file that is being written is not cached.
-            if settled and _state(file) == state:
+            if settled and file_state(file) == state:
                 fresh[str(file)] = entry
         lines.append(f"{file.relative_to(folder).as_posix()}\0{entry['sha256']}")
     if fresh:
         _update_cache(home, "files", fresh)
     base = adapter_base(folder)
     if base:
-        lines.append(f"base\0{_base_identity(base, home)}")
+        lines.append(f"base\0{_base_identity(base, home, cached)}")
     return _digest(*lines)
 
 
-def _base_identity(base: str, home: Path) -> str:
+def _base_identity(base: str, home: Path, cached: bool) -> str:
     """The content of an adapter's base folder, or the revision of its base on the hub."""
     if Path(base).is_dir():
-        return fingerprint_folder(Path(base), home)
+        return fingerprint_folder(Path(base), home, cached=cached)
     # The library that loads the base takes the main revision, whatever mteb's registry says.
     return f"{base}@{_cached_revision(base) or _remote_revision(base)}"
 
@@ -194,12 +198,6 @@ def _remote_revision(name: str) -> str:
     if not revision:
         raise ValueError(f"model {name!r}: the hub gives no revision; set `revision:`")
     return revision
-
-
-def _state(file: Path) -> list[int]:
-    """Size, times and inode; ctime changes even where a copy preserves mtime."""
-    stat = file.stat()
-    return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
 
 
 def _digest(*parts: str) -> str:

@@ -11,6 +11,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mteblite.files import read_json, write_json
 from mteblite.models.devices import require_devices
 from mteblite.vectors.address import (
+    PROMPT_TYPES,
     Address,
     cap_below,
     literal_prompt,
@@ -67,7 +69,8 @@ class PackagedRunning:
 
     def __init__(
         self, name: str, fingerprint: Callable[[str], str], max_tokens: int | None,
-        keep: Collection[str] | None, devices: Sequence[str] = (),
+        keep: Collection[str] | None, unchanged: Callable[[], AbstractContextManager[None]],
+        devices: Sequence[str] = (),
     ) -> None:  # fmt: skip
         """Take a packaged model; no weights are loaded.
 
@@ -76,14 +79,17 @@ class PackagedRunning:
             fingerprint: returns the store's fingerprint of a catalog name.
             max_tokens: the suite's token cap.
             keep: catalog names of siblings to store, too; None = all siblings.
+            unchanged: returns a context that refuses files which change while they are read.
             devices: devices of torch, of which the first is used; none = a GPU if there is one.
         """
         self.name = name
         self.max_tokens = max_tokens
         self.keep = None if keep is None else frozenset(keep)
         self._fingerprint = fingerprint
+        self._unchanged = unchanged
         self._devices = tuple(devices[:1])
         self._encoder: Any = None
+        self._fingerprints: dict[str, str] = {}
 
     def address(self, task: TaskMetadata, prompt_type: str) -> Address:
         """See `RunningModel.address`; it comes from the catalog without loading weights."""
@@ -101,13 +107,18 @@ class PackagedRunning:
 
             require_devices(self._devices)
             device = next(iter(self._devices), None)
-            self._encoder = load_packaged(self.name, self.max_tokens, device)
+            with self._unchanged():
+                encoder = load_packaged(self.name, self.max_tokens, device)
+                # Of the files that were read: a later look could find those of another version.
+                known = {n for kind in PROMPT_TYPES for n in encoder.siblings(kind)}
+                self._fingerprints = {n: self._fingerprint(n) for n in sorted(known)}
+            self._encoder = encoder
         siblings = set(self._encoder.siblings(prompt_type))
         wanted = None if self.keep is None else sorted(siblings & self.keep)
         vectors = self._encoder.encode_texts(texts, prompt_type, wanted=wanted)
         # The model itself comes first, so that it is stored even if storing a sibling fails.
         names = sorted(vectors, key=lambda name: (name != self.name, name))
-        return {self._fingerprint(name): vectors[name] for name in names}
+        return {self._fingerprints[name]: vectors[name] for name in names}
 
     def similarity(self, a: Any, b: Any, *, pairwise: bool) -> Any:
         """See `RunningModel.similarity`: cosine."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import shutil
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+
+from mteblite.files import DamagedFileError
 
 ITEM_COLUMNS = ["item_id", "hf_subset", "split", "stratum", "gold", "pool_weight"]
 
@@ -65,35 +68,56 @@ class Pool:
     def save(self, folder: Path) -> None:
         """Write the pool as Parquet and JSON files; the folder is complete or does not exist.
 
-        The pool's hash is the name of the folder, so an existing folder already holds this pool.
+        The pool's hash is the name of the folder. A folder that holds this pool stays, and one
+        whose files were changed is replaced.
         """
-        if (folder / "meta.json").exists():
+        if folder.exists() and _holds(folder):
             return
         folder.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".pool-"))
         try:
-            (scratch / "meta.json").write_text(json.dumps(self.meta, sort_keys=True, indent=1))
-            self.texts.to_parquet(scratch / "texts.parquet", index=False)
-            self.items.to_parquet(scratch / "items.parquet", index=False)
+            new = scratch / "new"
+            new.mkdir()
+            (new / "meta.json").write_text(json.dumps(self.meta, sort_keys=True, indent=1))
+            self.texts.to_parquet(new / "texts.parquet", index=False)
+            self.items.to_parquet(new / "items.parquet", index=False)
             for name, frame in self.frames.items():
-                frame.to_parquet(scratch / f"frame-{name}.parquet", index=False)
-            scratch.replace(folder)
+                frame.to_parquet(new / f"frame-{name}.parquet", index=False)
+            if folder.exists():
+                folder.replace(scratch / "damaged")
+            new.replace(folder)
         except OSError:
             # Another process may have written the same pool in the meantime.
-            if not (folder / "meta.json").exists():
+            if not folder.exists() or not _holds(folder):
                 raise
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
     @classmethod
-    def load(cls, folder: Path) -> Pool:
+    def load(cls, folder: Path, *, verified: bool = False) -> Pool:
         """Read a pool that `save` wrote.
 
+        Args:
+            folder: its folder.
+            verified: whether the folder is named by the hash of the pool, and must hold it.
+
         Raises:
-            FileNotFoundError: the folder holds no pool.
+            DamagedFileError: the folder holds no pool, or not the one that it is named by.
         """
-        if not (folder / "meta.json").exists():
-            raise FileNotFoundError(f"no pool at {folder}: materialize the pools stage first")
+        try:
+            pool = cls._read(folder)
+            if not verified or pool.pool_hash() == folder.name:
+                return pool
+            problem = "it does not hold what was written"
+        except (OSError, ValueError, TypeError, LookupError, RuntimeError) as error:
+            # Other errors of the system (too many open files, no permission) are no damage.
+            if isinstance(error, OSError) and error.errno not in (None, errno.ENOENT):
+                raise
+            problem = str(error)
+        raise DamagedFileError(f"pool {folder} cannot be used: {problem}")
+
+    @classmethod
+    def _read(cls, folder: Path) -> Pool:
         frames = {
             path.stem.removeprefix("frame-"): pd.read_parquet(path)
             for path in sorted(folder.glob("frame-*.parquet"))
@@ -104,6 +128,15 @@ class Pool:
             items=pd.read_parquet(folder / "items.parquet"),
             frames=frames,
         )
+
+
+def _holds(folder: Path) -> bool:
+    """Whether a folder holds the pool that it is named by."""
+    try:
+        Pool.load(folder, verified=True)
+    except DamagedFileError:
+        return False
+    return True
 
 
 def row_columns(frame: pd.DataFrame) -> list[str]:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from mteblite.files import write_whole
+from mteblite.files import FileState, file_state, write_whole
 
 _BLOCK = 16384
 """Rows copied at once: large enough to be fast, small enough not to hold a shard twice."""
 
-_VERIFIED: dict[str, tuple[int, int]] = {}
-"""Size and time of the shards that this process has written, or compared with their hash."""
+_VERIFIED: dict[str, FileState] = {}
+"""State of the shards that this process has written, or compared with their hash."""
 
 
 def write_shard(folder: Path, array: np.ndarray) -> str:
@@ -26,22 +26,22 @@ def write_shard(folder: Path, array: np.ndarray) -> str:
     name = content_hash(array)
     path = folder / f"{name}.npy"
     write_whole(path, lambda s: np.save(s, array, allow_pickle=False))
-    _VERIFIED[str(path)] = _state(path)
+    _VERIFIED[str(path)] = file_state(path)
     return name
 
 
 def open_shard(path: Path) -> np.ndarray:
     """Memory-map a shard, (n, dim) float32.
 
-    The first use in a process, and any use after its size or time changed, reads the whole file
-    and compares its hash with its name.
+    The first use in a process, and any use after its size, times or inode changed, reads the
+    whole file and compares its hash with its name.
 
     Raises:
         ValueError: the file is missing, cut short or altered; names the problem.
     """
     try:
         data: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
-        state = _state(path)
+        state = file_state(path)
         if _VERIFIED.get(str(path)) != state:
             if content_hash(data) != path.stem:
                 raise ValueError("it does not hold what was written")
@@ -52,11 +52,6 @@ def open_shard(path: Path) -> np.ndarray:
     if data.ndim != 2 or data.dtype != np.float32:
         raise ValueError(f"shard {path} has shape {data.shape} and type {data.dtype}")
     return data
-
-
-def _state(path: Path) -> tuple[int, int]:
-    stat = path.stat()
-    return stat.st_size, stat.st_mtime_ns
 
 
 def gather(data: np.ndarray, rows: np.ndarray, out: np.ndarray, positions: np.ndarray) -> None:

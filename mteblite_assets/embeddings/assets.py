@@ -13,6 +13,7 @@ from mteblite.pools.pool import Pool
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
+from mteblite_assets.pools.assets import stored_pool
 
 if TYPE_CHECKING:
     from mteblite.models.stored_encoder import StoredEncoder
@@ -26,7 +27,7 @@ def model_settings(context: SettingsContext) -> Any:
 
 def pool_and_encoder(work: Work) -> tuple[Pool, StoredEncoder]:
     """Return the pool and the encoder of a partition (pool_task, model)."""
-    pool = work.ports.artifacts.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
+    pool = stored_pool(work, work.rows("pools.shared_pool_stats"), work.key["pool_task"])
     return pool, work.ports.models.encoder(work.model, work.max_tokens, work.progress)
 
 
@@ -60,7 +61,8 @@ def embedding_stats(work: Work) -> Produced:
     identity = work.ports.models.identify(work.model)
     encoded, seconds = encoder.counts.encoded - before, time.perf_counter() - started
     row = _row(identity, vectors, encoded, seconds)
-    version = f"{identity.fingerprint} {pool.pool_hash()} {work.ports.models.numerics(work.model)}"
+    pool_hash = work.rows("pools.shared_pool_stats")["pool_hash"].iloc[0]
+    version = f"{identity.fingerprint} {pool_hash} {work.ports.models.numerics(work.model)}"
     facts = {k: row[k] for k in ("n_texts", "n_encoded", "dim", "revision")}
     facts["texts_per_second"] = round(encoded / seconds, 1) if encoded else 0.0
     return Produced({"embeddings.embedding_stats": pd.DataFrame([row])}, facts, version=version)

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 
 from mteblite.suites.catalog import Catalog
 from mteblite_assets.flow import declarations
 from mteblite_assets.graph.content import content_version, text_version
-from mteblite_assets.graph.declaration import Declaration, Produced
+from mteblite_assets.graph.declaration import NUMBERS, Declaration, Produced
 from mteblite_assets.graph.keys import columns_of, upstream_keys
 from mteblite_assets.graph.plan import Requirement, why_stale
 from mteblite_assets.graph.work import SettingsContext, Work
@@ -153,16 +154,27 @@ def _work(
 
 
 def _check_written(declaration: Declaration, produced: Produced) -> None:
-    """Refuse rows of a table that the declaration does not name: they would be lost.
+    """Refuse rows of an undeclared table, which would be lost, and numbers that are none.
 
     Raises:
         UndeclaredTableError: names asset and table.
+        ValueError: a column of NUMBERS holds NaN; names asset, table, column and the first row.
     """
     for table in sorted(set(produced.tables) - set(declaration.tables)):
         raise UndeclaredTableError(
             f"asset {declaration.name} made rows of {table}, which is not among its tables "
             f"{list(declaration.tables)}: add it to `tables`"
         )
+    for table, rows in produced.tables.items():
+        for column in sorted((NUMBERS & set(rows.columns)) - set(declaration.nullable)):
+            bad = ~np.isfinite(rows[column].to_numpy(dtype=float))
+            if bad.any():
+                first = rows[bad].iloc[0].filter(["task", "model", "item_id"]).to_dict()
+                raise ValueError(
+                    f"{bad.sum()} of {len(rows)} rows of {table} hold no number in `{column}` "
+                    f"({first or rows.loc[bad, column].iloc[0]}); expected a finite number, so "
+                    "nothing of this partition is stored: check the vectors of its models"
+                )
 
 
 def _version(declaration: Declaration, need: Requirement, produced: Produced) -> str:

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from mteblite_assets.graph.work import SettingsContext, Work
 
 
+NUMBERS = frozenset({
+    "main_score", "pool_score", "outcome", "slope", "intercept", "weight", "pool_weight",
+    "predicted", "mean", "macro_mean",
+})  # fmt: skip
+"""Columns that must hold a finite number in every row, unless `nullable` names them."""
+
+
 @dataclass(frozen=True)
 class Produced:
     """What computing one partition gives.
@@ -74,6 +81,7 @@ class Declaration:
         settings: what of suite file, model or files enters the partition besides its deps.
         checks: contracts, shown as asset checks.
         on_request: never stale by itself; runs only when asked for.
+        nullable: columns of NUMBERS that may hold NaN here, because a metric can be undefined.
         unversioned: columns that do not count as content (times).
         kinds: technologies shown in the UI.
     """
@@ -92,6 +100,7 @@ class Declaration:
     keeps_rows: bool = False
     hands_rows: bool = True
     on_request: bool = False
+    nullable: Sequence[str] = ()
     unversioned: Sequence[str] = ("seconds", "n_encoded")
     kinds: Sequence[str] = ("duckdb", "python")
 

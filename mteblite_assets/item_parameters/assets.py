@@ -12,6 +12,7 @@ from mteblite.item_parameters.fitting import fit_items
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
+from mteblite_assets.outcomes.assets import stored_observations
 
 EVIDENCE = ["suite_tasks", "pool_items", "outcome_matrix", "full_score_vectors", "kept_models"]
 """Assets whose rows make up a task's evidence."""
@@ -32,7 +33,7 @@ def evidence_of(work: Work, task: str) -> TaskEvidence:
         mine("outcomes.outcome_matrix"),
         mine("reference_scores.full_score_vectors"),
         work.rows("reference_scores.kept_models"),
-        work.ports.artifacts.load_array,
+        lambda model, file: stored_observations(work, str(row["pool_task"]), model, file),
     )
 
 
@@ -58,6 +59,7 @@ def _settings(context: SettingsContext) -> Any:
     deps=EVIDENCE,
     tables=["item_parameters.item_parameters", "item_parameters.abilities"],
     code_version="1",
+    nullable=["slope", "intercept"],
     settings=_settings,
     checks=[
         Check(

@@ -15,6 +15,7 @@ from mteblite.models.loaded_tensors import ModelError
 from mteblite.models.pool_vectors import collapse, collapse_warning
 from mteblite.pools.restriction import restrict
 from mteblite_assets.graph.work import Work
+from mteblite_assets.pools.assets import stored_pool
 
 if TYPE_CHECKING:
     from mteblite.models.stored_encoder import StoredEncoder
@@ -80,7 +81,7 @@ def _observe(
     work: Work, row: dict[str, Any], task: FittedTask, encoder: StoredEncoder, seen: Observed
 ) -> None:
     """Add the results of one task."""
-    pool = work.ports.artifacts.pool(pd.DataFrame([row]), str(row["pool_task"]))
+    pool = stored_pool(work, pd.DataFrame([row]), str(row["pool_task"]))
     cut = restrict(pool, task.selection["item_id"].tolist())
     description = work.ports.tasks.describe(work.suite.task(task.task))
     vectors = work.ports.models.embed(cut, encoder, description)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 
+from mteblite.files import DamagedFileError
 from mteblite.pools.costs import item_tokens
 from mteblite.pools.costs import pool_costs as count_costs
 from mteblite.pools.pool import Pool
+from mteblite.suites.catalog import TaskEntry
 from mteblite.task_types.drawing import draw_pool
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
@@ -55,20 +58,48 @@ def pool_items(work: Work) -> Produced:
     train rows are Parquet files beside the warehouse, named by the hash of the pool.
     """
     started = time.perf_counter()
-    work.progress("loading data")
-    data = work.ports.tasks.source.load(work.ports.tasks.describe(work.entry))
-    for note in data.notes:
-        work.progress(f"note: {note}")
-    settings = work.catalog.suite(work.entry.suite).pool_settings(work.entry)
-    work.progress("drawing the pool")
-    pool = draw_pool(data, settings)
+    pool, notes_of_data = _drawn(work, work.entry)
     pool_hash = work.ports.artifacts.save_pool(work.key["pool_task"], pool)
     tables = {
         "pools.shared_pool_items": pool.items,
         "pools.shared_pool_stats": _stats(work, pool, pool_hash, time.perf_counter() - started),
     }
-    notes = {"notes": "; ".join(data.notes)} if data.notes else {}
+    notes = {"notes": "; ".join(notes_of_data)} if notes_of_data else {}
     return Produced(tables, _shown(pool, pool_hash) | notes, version=pool_hash)
+
+
+def _drawn(work: Work, entry: TaskEntry) -> tuple[Pool, Sequence[str]]:
+    """Draw the pool of a task from its data; return it and the notes on the data."""
+    work.progress("loading data")
+    data = work.ports.tasks.source.load(work.ports.tasks.describe(entry))
+    for note in data.notes:
+        work.progress(f"note: {note}")
+    work.progress("drawing the pool")
+    return draw_pool(data, work.catalog.suite(entry.suite).pool_settings(entry)), data.notes
+
+
+def stored_pool(work: Work, stats: pd.DataFrame, pool_task: str) -> Pool:
+    """Return a pool from its files; damaged files are made again from the task's data.
+
+    Args:
+        work: the partition that needs it.
+        stats: its row of `pools.shared_pool_stats`, or one with its `pool_hash`.
+        pool_task: its key.
+
+    Raises:
+        ValueError: the files are damaged, and the data no longer give this pool.
+    """
+    try:
+        return work.ports.artifacts.pool(stats, pool_task)
+    except DamagedFileError as error:
+        work.progress(f"{error}; drawing it again")
+        pool, _ = _drawn(work, work.catalog.entries_of_pool(pool_task)[0])
+        if work.ports.artifacts.save_pool(pool_task, pool) != str(stats["pool_hash"].iloc[0]):
+            raise ValueError(
+                f"{error}; drawn again it is another pool, because the data or the settings "
+                "changed: run `mteblite materialize --stage pools --force` for its suite"
+            ) from error
+        return pool
 
 
 def _stats(work: Work, pool: Pool, pool_hash: str, seconds: float) -> pd.DataFrame:
@@ -108,7 +139,7 @@ def pool_costs(work: Work) -> Produced:
 
     A token budget is divided by them, and selections of other sizes are compared by them.
     """
-    pool = work.ports.artifacts.pool(work.rows("pools.shared_pool_stats"), work.key["pool_task"])
+    pool = stored_pool(work, work.rows("pools.shared_pool_stats"), work.key["pool_task"])
     row = asdict(count_costs(pool, work.max_tokens))
     facts = {name: round(float(value), 1) for name, value in row.items()}
     return Produced(

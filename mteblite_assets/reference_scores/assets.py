@@ -81,6 +81,7 @@ def _uses_official(context: SettingsContext) -> bool:
     deps=["resolved_tasks", "official_results"],
     tables=["reference_scores.public_scores"],
     code_version="1",
+    nullable=["main_score"],
     settings=_uses_official,
     checks=[
         Check(

@@ -76,6 +76,7 @@ def validation_settings(work: Work, evidences: list[TaskEvidence]) -> Settings:
         "validation.nested_choices",
     ],
     code_version="5",
+    nullable=["predicted"],
     settings=_settings,
     checks=[
         Check(

@@ -19,6 +19,7 @@ from mteblite_resources.results_source import (
     ResultsSource,
     official_lookup,
     read_full_score,
+    record_checksum,
     result_path,
 )
 from mteblite_resources.score_sources import ScoreSources
@@ -193,3 +194,16 @@ def test_settings_are_checked() -> None:
     for name in ("official", "local"):
         with pytest.raises(ValueError, match=f"'{name}' need a path"):
             ResultsSource([name])
+
+
+def test_a_changed_result_of_an_own_run_is_refused(tmp_path: Path) -> None:
+    chain = ResultsSource(["run"], run=tmp_path)
+    path = write(tmp_path, "r", {"en": 0.4, "ar": 0.4})
+    assert chain.full_score("org/m", "r", TASK) is not None  # of a version without records
+    record_checksum(path)
+    assert chain.full_score("org/m", "r", TASK) is not None
+    path.write_text(path.read_text().replace("0.4", "0.9"))
+    with pytest.raises(RefusedScore, match="does not hold what the run of mteb wrote: delete it"):
+        chain.full_score("org/m", "r", TASK)
+    path.unlink()
+    assert chain.full_score("org/m", "r", TASK) is None

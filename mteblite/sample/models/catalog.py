@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from mteblite.sample.models.package_files import cached_sha256, distribution_file
 from mteblite.sample.models.parents import PARENTS, Parent
@@ -66,6 +67,15 @@ class PackagedModel:
         return PARENTS[self.parent]
 
 
+def weight_files(name: str) -> list[Path]:
+    """Return the installed files that a packaged model is made of.
+
+    Raises:
+        ValueError: no such model, or its package is not installed.
+    """
+    return [distribution_file(*file) for file in packaged_model(name).source.files]
+
+
 def fingerprint(name: str) -> str:
     """Return a packaged model's identity: 32 hex digits over weights, settings, encoding code.
 
@@ -73,7 +83,7 @@ def fingerprint(name: str) -> str:
         ValueError: no such model, or its package is not installed.
     """
     model = packaged_model(name)
-    hashes = [cached_sha256(distribution_file(*file)) for file in model.source.files]
+    hashes = [cached_sha256(file) for file in weight_files(name)]
     facts = {"files": hashes, "settings": asdict(model.settings), "encoding": ENCODING_VERSION}
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 

@@ -12,12 +12,14 @@ from typing import Protocol
 
 import numpy as np
 
+from mteblite.files import file_state
 from mteblite.sample.models.catalog import (
     PACKAGED_MODELS,
     PackagedModel,
     VariantSettings,
     packaged_model,
     prompt,
+    weight_files,
 )
 from mteblite.sample.models.parents import Parent
 from mteblite.sample.models.vectors import finish
@@ -88,7 +90,7 @@ class PackagedEncoder:
 def load_packaged(
     name: str, max_tokens: int | None = None, device: str | None = None
 ) -> PackagedEncoder:
-    """Return a packaged model; its weights are loaded once per process and parent.
+    """Return a packaged model; its weights are loaded once per process, and after a change.
 
     Args:
         name: name in the catalog, with or without `package:`.
@@ -103,7 +105,8 @@ def load_packaged(
     if max_tokens is not None and max_tokens < 3:
         raise ValueError(f"max_tokens={max_tokens}; expected at least 3: two are special tokens")
     limits = [limit for limit in (max_tokens, model.source.max_tokens) if limit is not None]
-    return PackagedEncoder(model, _engine(model.source, device), min(limits, default=None))
+    states = tuple(file_state(file) for file in weight_files(model.name))
+    return PackagedEncoder(model, _engine(model.source, device, states), min(limits, default=None))
 
 
 def _pass(model: PackagedModel) -> tuple[object, ...]:
@@ -115,7 +118,7 @@ def _pass(model: PackagedModel) -> tuple[object, ...]:
 
 
 @functools.lru_cache(maxsize=8)
-def _engine(parent: Parent, device: str | None) -> Engine:
+def _engine(parent: Parent, device: str | None, _states: tuple[object, ...]) -> Engine:
     if parent.engine == "bert":
         from mteblite.sample.models.bert import BertEngine
 

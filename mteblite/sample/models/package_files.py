@@ -12,7 +12,7 @@ import importlib.metadata
 import importlib.util
 from pathlib import Path
 
-from mteblite.files import sha256_of
+from mteblite.files import file_state, sha256_of
 
 EXTRA = "mteblite[sample]"
 
@@ -51,13 +51,12 @@ def distribution_file(distribution: str, member: str) -> Path:
 
 
 def cached_sha256(path: Path) -> str:
-    """Return a file's SHA-256, read once per process unless its size or mtime changes."""
-    stat = path.stat()
-    return _sha256(path, stat.st_size, stat.st_mtime_ns)
+    """Return a file's SHA-256, read once per process unless its size, times or inode change."""
+    return _sha256(path, file_state(path))
 
 
 @functools.lru_cache(maxsize=4096)
-def _sha256(path: Path, _size: int, _mtime_ns: int) -> str:
+def _sha256(path: Path, _state: tuple[int, ...]) -> str:
     return sha256_of(path)
 
 

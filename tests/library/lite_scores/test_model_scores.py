@@ -204,3 +204,11 @@ def test_public_scores_are_of_models_without_outcomes():
     assert more is not None
     assert set(more.table["model"]) == {"bare", "pruned", "new"}
     assert gather_public_scores(tasks, members, scores, set(members["model"])) is None
+
+
+def test_an_undefined_score_is_no_score(evidences):
+    suite = Suite(evidences, "linear")
+    seen = suite.observed(0)
+    seen["A"] = np.full_like(np.asarray(seen["A"], dtype=float), np.nan)
+    with pytest.raises(ValueError, match="the score of A is undefined"):
+        suite.score(seen)

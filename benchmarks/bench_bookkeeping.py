@@ -82,7 +82,8 @@ def _fill(home: Path) -> int:
     """Write a ledger in which every partition of the suite is fresh; return its length."""
     from mteblite_assets.cli.session import Session
     from mteblite_assets.graph.keys import Scope, columns_of
-    from mteblite_assets.graph.plan import require, scoped_keys, wanted_assets
+    from mteblite_assets.graph.plan import scoped_keys, wanted_assets
+    from mteblite_assets.graph.requirements import require
     from mteblite_assets.graph.work import SettingsContext
 
     session = Session()

@@ -119,7 +119,7 @@ def print_status(stages: Sequence[Mapping[str, Any]], as_json: bool) -> None:
 
 def _print_blocked(report: Report) -> None:
     """Print once each reason that holds partitions back, and what makes missing inputs."""
-    from mteblite_assets.graph.plan import NOT_THERE
+    from mteblite_assets.graph.requirements import NOT_THERE
 
     missing: set[str] = set()
     for name, plan in report.plans.items():

@@ -18,7 +18,7 @@ from mteblite_resources.home import Home, HomeError
 if TYPE_CHECKING:
     import dagster as dg
 
-    from mteblite_assets.graph.plan import Ledger
+    from mteblite_assets.graph.requirements import Ledger
     from mteblite_resources.workbench import Workbench
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}

@@ -19,7 +19,7 @@ from mteblite_assets.flow import declarations
 from mteblite_assets.graph.content import content_version, text_version
 from mteblite_assets.graph.declaration import NUMBERS, Declaration, Produced
 from mteblite_assets.graph.keys import columns_of, upstream_keys
-from mteblite_assets.graph.plan import Requirement, why_stale
+from mteblite_assets.graph.requirements import Requirement, why_stale
 from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_resources.declared_tables import DeclaredTables, UndeclaredTableError
 from mteblite_resources.warehouse import read_partitions

@@ -19,7 +19,7 @@ from mteblite.suites.catalog import Catalog
 from mteblite_assets.graph.computing import Done, Prepared, read_inputs, run_one
 from mteblite_assets.graph.declaration import Declaration
 from mteblite_assets.graph.keys import asked_for, columns_of
-from mteblite_assets.graph.plan import entries_read, require_safely
+from mteblite_assets.graph.requirements import entries_read, require_safely
 from mteblite_assets.graph.work import SettingsContext
 from mteblite_resources.warehouse import (
     delete_ledger,

@@ -17,7 +17,8 @@ import dagster as dg
 from mteblite.suites.catalog import Catalog, Suite
 from mteblite_assets.flow import ASSETS
 from mteblite_assets.graph.keys import Grain, Scope, columns_of
-from mteblite_assets.graph.plan import AssetPlan, Ledger, plan_scope, suites_in_use
+from mteblite_assets.graph.plan import AssetPlan, plan_scope, suites_in_use
+from mteblite_assets.graph.requirements import Ledger
 from mteblite_assets.graph.runs import (
     KIND,
     LIGHT,

@@ -19,14 +19,9 @@ from mteblite_assets.graph.driver import run_partitions
 from mteblite_assets.graph.events import RunEvents, evaluate, evaluations_in
 from mteblite_assets.graph.keys import Grain, Scope, columns_of
 from mteblite_assets.graph.partitions import CANDIDATES, MODELS
-from mteblite_assets.graph.plan import (
-    entries_read,
-    plan_asset,
-    scoped_keys,
-    suites_in_use,
-    wanted_assets,
-)
+from mteblite_assets.graph.plan import plan_asset, scoped_keys, suites_in_use, wanted_assets
 from mteblite_assets.graph.registered import record_registered_models
+from mteblite_assets.graph.requirements import entries_read
 from mteblite_assets.graph.runs import JOB, OP, models_being_scored, process_tags, scope_of
 from mteblite_assets.graph.work import SettingsContext
 from mteblite_assets.suites.assets import registered_models

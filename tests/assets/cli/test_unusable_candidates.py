@@ -12,7 +12,8 @@ from support import tiny_suite
 from support.tiny_suite import SUITE, command, run_json
 
 from mteblite_assets.flow import declarations
-from mteblite_assets.graph.plan import Requirement, why_unusable
+from mteblite_assets.graph.plan import why_unusable
+from mteblite_assets.graph.requirements import Requirement
 
 ENTRY = {"status": "failed", "reason": "vectors hold NaN", "settings_hash": "s",
          "code_version": "1", "inputs": {"lite_suite": "v"}}  # fmt: skip

@@ -6,14 +6,8 @@ import pytest
 from support import tiny_suite
 
 from mteblite_assets.graph.keys import Scope
-from mteblite_assets.graph.plan import (
-    Requirement,
-    combined_version,
-    plan_asset,
-    scoped_keys,
-    wanted_assets,
-    why_stale,
-)
+from mteblite_assets.graph.plan import plan_asset, scoped_keys, wanted_assets
+from mteblite_assets.graph.requirements import Requirement, combined_version, why_stale
 from mteblite_assets.graph.work import SettingsContext
 
 NEED = Requirement("2", "abc", {"pool_items": "v1"})

@@ -6,13 +6,12 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import filelock
 import pandas as pd
 
 from mteblite_resources.duckdb_files import (
@@ -22,6 +21,7 @@ from mteblite_resources.duckdb_files import (
     open_snapshot,
 )
 from mteblite_resources.home import may_write
+from mteblite_resources.turns import TurnLock
 
 SCHEMA = Path(__file__).with_name("warehouse_schema.sql")
 LOCK_SECONDS = 600.0
@@ -39,7 +39,7 @@ class Warehouse:
     def __init__(self, writer: Path, snapshot: Path) -> None:
         self.writer = writer
         self.snapshot = snapshot
-        self._lock = filelock.FileLock(str(writer) + ".lock")
+        self._lock = TurnLock(writer.with_name(writer.name + ".lock"))
 
     @contextmanager
     def session(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -66,14 +66,15 @@ class Warehouse:
     def locked(self) -> Iterator[None]:
         """Hold the writer's lock without a connection, for dbt's own connection."""
         self.writer.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with self._lock.acquire(timeout=LOCK_SECONDS):
-                yield
-        except filelock.Timeout as error:
-            raise WarehouseBusyError(
-                f"{self.writer.name}: another mteblite process held the write lock for "
-                f"{LOCK_SECONDS:.0f} s; wait for it or stop it"
-            ) from error
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self._lock.held(LOCK_SECONDS))
+            except TimeoutError as error:
+                raise WarehouseBusyError(
+                    f"{self.writer.name}: other mteblite processes held the write lock for "
+                    f"{LOCK_SECONDS:.0f} s; wait for them or stop them"
+                ) from error
+            yield
 
     def publish(self) -> None:
         """Replace the snapshot atomically by a copy of the committed rows.

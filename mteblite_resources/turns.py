@@ -51,8 +51,37 @@ class TurnLock:
             _release(queue)
 
 
+@contextmanager
+def shared(path: Path) -> Iterator[None]:
+    """Hold a file's lock together with others."""
+    file = _opened(path)
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        yield
+    finally:
+        _release(file)
+
+
+def is_shared(path: Path) -> bool:
+    """Say whether anybody holds a file's lock."""
+    if not path.exists():
+        return False
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        _release(file)
+    return False
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+
+
 def _locked(path: Path, deadline: float) -> int:
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    file = _opened(path)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

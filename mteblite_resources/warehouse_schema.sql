@@ -20,9 +20,14 @@ CREATE TABLE IF NOT EXISTS ledger.partitions (
     reason VARCHAR, n_rows BIGINT, seconds DOUBLE, run_id VARCHAR, updated_at TIMESTAMP,
     PRIMARY KEY (asset, partition_key)
 );
+-- hash of the rows as they are stored, see row_facts.py; NULL where it is not known
+ALTER TABLE ledger.partitions ADD COLUMN IF NOT EXISTS content VARCHAR;
 
--- one row: which version of this file the tables were last brought up to
+-- one row: which version of this file the tables were last brought up to; see warehouse_schema.py
 CREATE TABLE IF NOT EXISTS ledger.schema_version (digest VARCHAR NOT NULL);
+ALTER TABLE ledger.schema_version ADD COLUMN IF NOT EXISTS number INTEGER;
+-- one row, in a snapshot only: the state of the writer's file that it is a copy of
+CREATE TABLE IF NOT EXISTS ledger.publication (writer_state VARCHAR NOT NULL);
 
 -- (suite, task)
 CREATE TABLE IF NOT EXISTS suites.suite_tasks (

@@ -74,16 +74,17 @@ def run_asset(
     single = context.has_partition_key
     failures: list[Done] = []
     last: Done | None = None
-    for done in run_partitions(
-        declaration, keys, bench.catalog(), bench,
-        run_id=context.run_id, force=force, log=progress_log(context),
-    ):  # fmt: skip
-        if done.status == "failed" or (single and done.status == "not_applicable"):
-            failures.append(done)
-        elif single and not (done.produced and done.produced.nothing):
-            last = done
-        else:
-            log_done(context.instance, context.log_event, declaration, done)
+    with bench.warehouse.running():
+        for done in run_partitions(
+            declaration, keys, bench.catalog(), bench,
+            run_id=context.run_id, force=force, log=progress_log(context),
+        ):  # fmt: skip
+            if done.status == "failed" or (single and done.status == "not_applicable"):
+                failures.append(done)
+            elif single and not (done.produced and done.produced.nothing):
+                last = done
+            else:
+                log_done(context.instance, context.log_event, declaration, done)
     record_registered_models(context.instance, bench.catalog(), bench)
     bench.warehouse.publish()
     for found in evaluate(declaration, bench.warehouse):

@@ -20,7 +20,7 @@ from mteblite_resources.warehouse import (
 CLIENT = """
 import sys, duckdb
 connection = duckdb.connect(sys.argv[1])
-connection.execute("INSERT INTO ledger.schema_version VALUES ('of the client')")
+connection.execute("INSERT INTO ledger.schema_version (digest) VALUES ('of the client')")
 print("open", flush=True)
 sys.stdin.read()
 """

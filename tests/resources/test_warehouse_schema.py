@@ -7,7 +7,8 @@ from pathlib import Path
 
 import duckdb
 
-from mteblite_resources.warehouse import SCHEMA, Warehouse
+from mteblite_resources.warehouse import Warehouse
+from mteblite_resources.warehouse_schema import SCHEMA
 
 
 def columns(path: Path) -> set[tuple[str, str, str]]:

@@ -67,3 +67,20 @@ def _row_text(connection: duckdb.DuckDBPyConnection, table: str) -> str:
     ).fetchall()
     parts = [f"coalesce('{c}=' || \"{c}\"::VARCHAR || chr(31), '')" for (c,) in columns]
     return " || ".join([f"'{table}' || chr(31)", *parts])
+
+
+def table_facts(connection: duckdb.DuckDBPyConnection, database: str) -> dict[str, RowFacts]:
+    """Return the facts of every table of an attached database, by name."""
+    tables = connection.execute(
+        "SELECT schema_name || '.' || table_name FROM duckdb_tables() "
+        "WHERE database_name = ? AND table_name <> 'publication' ORDER BY 1",
+        [database],
+    ).fetchall()
+    found = {}
+    for (table,) in tables:
+        text = _row_text(connection, table)
+        row = connection.execute(
+            f'SELECT count(*), coalesce(sum(md5_number_lower({text})), 0) FROM "{database}".{table}'
+        ).fetchall()[0]
+        found[table] = RowFacts(row[0], f"{int(row[1]):x}")
+    return found

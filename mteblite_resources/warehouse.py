@@ -130,6 +130,10 @@ class Warehouse:
                 ) from error
             yield
 
+    def is_running(self) -> bool:
+        """Say whether a run goes on."""
+        return is_shared(self._runs)
+
     def publish(self, *, anew: bool = False) -> None:
         """Replace the snapshot atomically by a copy of the committed rows, where it differs.
 
@@ -147,7 +151,7 @@ class Warehouse:
         with self.locked():
             with self.session() as connection:
                 made = connection.execute("SELECT count(*) FROM ledger.partitions").fetchall()
-            if not anew and self._is_published():
+            if not anew and self.is_published():
                 return
             if not made[0][0] and self.snapshot.exists() and n_partitions(self.snapshot):
                 raise lost(self.writer, self.snapshot)
@@ -209,7 +213,7 @@ class Warehouse:
     def _current_snapshot(self) -> duckdb.DuckDBPyConnection:
         mendable = self.writer.exists() and may_write(self.snapshot.parent)
         try:
-            if self._is_published() or not mendable or is_shared(self._runs):
+            if self.is_published() or not mendable or self.is_running():
                 return open_snapshot(self.snapshot)
         except duckdb.Error as error:
             if not mendable:
@@ -224,7 +228,7 @@ class Warehouse:
             raise
         return open_snapshot(self.snapshot)
 
-    def _is_published(self) -> bool:
+    def is_published(self) -> bool:
         """Say whether the snapshot is a copy of the writer's file as it is now."""
         try:
             with open_snapshot(self.snapshot) as connection:

@@ -214,7 +214,10 @@ class Warehouse:
         mendable = self.writer.exists() and may_write(self.snapshot.parent)
         try:
             if self.is_published() or not mendable or self.is_running():
-                return open_snapshot(self.snapshot)
+                connection = open_snapshot(self.snapshot)
+                if not self.writer.exists():
+                    LOG.warning("warning: %s", lost(self.writer, self.snapshot))
+                return connection
         except duckdb.Error as error:
             if not mendable:
                 raise explained(self.snapshot, error) from error

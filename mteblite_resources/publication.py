@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -33,12 +34,23 @@ def scratch_files(snapshot: Path) -> list[Path]:
 
 
 def write_snapshot(writer: Path, snapshot: Path) -> None:
-    """Replace the snapshot by a copy of the committed rows; the caller holds the writer's lock."""
+    """Replace the snapshot by a copy of the committed rows; the caller holds the writer's lock.
+
+    Raises:
+        OSError: its disk is full; the snapshot is as it was.
+    """
     for left in scratch_files(snapshot):
         left.unlink(missing_ok=True)
     scratch = snapshot.with_name(f".{snapshot.name}.{os.getpid()}")
     try:
-        _copy(writer, scratch)
+        try:
+            _copy(writer, scratch)
+        except duckdb.Error as error:
+            if "No space left" in str(error):
+                problem = os.strerror(errno.ENOSPC)
+                # Who prints the innermost error is to print this one.
+                raise OSError(errno.ENOSPC, problem, str(snapshot)) from None
+            raise
         _keep_previous(snapshot)
         # A client that wrote into the old snapshot left this log; DuckDB would refuse the new file
         # beside it.

@@ -223,10 +223,10 @@ class Warehouse:
                 raise explained(self.snapshot, error) from error
         try:
             self.publish()
-        except (WarehouseLostError, WarehouseDamagedError) as problem:
+        except (WarehouseLostError, WarehouseDamagedError, OSError) as problem:
             with suppress(duckdb.Error):
                 connection = open_snapshot(self.snapshot)
-                LOG.warning("warning: %s; this is the last snapshot", problem)
+                LOG.warning("warning: nothing is published, this is the last snapshot: %s", problem)
                 return connection
             raise
         return open_snapshot(self.snapshot)

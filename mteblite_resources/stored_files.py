@@ -17,9 +17,9 @@ from mteblite.pools.pool import Pool
 from mteblite.vectors.shards import open_shard
 from mteblite.vectors.store import drop_shard
 from mteblite_resources.catalog_files import read_record
-from mteblite_resources.duckdb_files import log_of
+from mteblite_resources.database.duckdb_files import log_of
+from mteblite_resources.database.publication import scratch_files
 from mteblite_resources.home import Home
-from mteblite_resources.publication import scratch_files
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pandas as pd
 
-from mteblite_resources.duckdb_files import (
+from mteblite_resources.database.duckdb_files import (
     WarehouseBusyError,
     WarehouseDamagedError,
     WarehouseLostError,
@@ -22,16 +20,22 @@ from mteblite_resources.duckdb_files import (
     lost,
     open_snapshot,
 )
-from mteblite_resources.home import may_write
-from mteblite_resources.publication import (
+from mteblite_resources.database.ledger import read_ledger
+from mteblite_resources.database.publication import (
     is_current,
     n_partitions,
     previous_of,
     restore_writer,
     write_snapshot,
 )
-from mteblite_resources.turns import TurnLock, is_shared, shared
-from mteblite_resources.warehouse_schema import bring_up, keep_copy, own_version, version_of
+from mteblite_resources.database.turns import TurnLock, is_shared, shared
+from mteblite_resources.database.warehouse_schema import (
+    bring_up,
+    keep_copy,
+    own_version,
+    version_of,
+)
+from mteblite_resources.home import may_write
 
 LOCK_SECONDS = 600.0
 LOG = logging.getLogger("mteblite.progress")
@@ -269,47 +273,3 @@ def replace_partition(
         return
     connection.register("_rows", rows.assign(**dict(key)))
     connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM _rows")
-
-
-def read_ledger(
-    connection: duckdb.DuckDBPyConnection, wanted: Iterable[tuple[str, str]] | None = None
-) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the ledger as (asset, partition_key) -> entry; only the wanted ones where given."""
-    sql = (
-        "SELECT asset, partition_key, status, data_version, code_version, settings_hash, inputs, "
-        "reason, n_rows, seconds, run_id, content FROM ledger.partitions"
-    )
-    if wanted is not None:
-        keys = pd.DataFrame(wanted, columns=["asset", "partition_key"], dtype="str")
-        connection.register("_wanted", keys)
-        sql += " SEMI JOIN _wanted USING (asset, partition_key)"
-    rows = connection.execute(sql)
-    names = [column[0] for column in rows.description[2:]]
-    entries = {}
-    for asset, key, *values in rows.fetchall():
-        entry = dict(zip(names, values, strict=True))
-        entries[asset, key] = entry | {"inputs": json.loads(entry["inputs"] or "{}")}
-    return entries
-
-
-def write_ledger(
-    connection: duckdb.DuckDBPyConnection, asset: str, key: str, entry: Mapping[str, Any]
-) -> None:
-    """Insert or replace one ledger entry, in the transaction of its rows."""
-    connection.execute(
-        "INSERT OR REPLACE INTO ledger.partitions VALUES "
-        "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)",
-        [
-            asset, key, entry["status"], entry.get("data_version"), entry["code_version"],
-            entry["settings_hash"], json.dumps(entry["inputs"], sort_keys=True),
-            entry.get("reason"), entry.get("n_rows", 0), entry.get("seconds", 0.0),
-            entry.get("run_id", ""), datetime.now(UTC).replace(tzinfo=None),
-        ],
-    )  # fmt: skip
-
-
-def delete_ledger(connection: duckdb.DuckDBPyConnection, asset: str, key: str) -> None:
-    """Delete one ledger entry, in the transaction that deletes its rows."""
-    connection.execute(
-        "DELETE FROM ledger.partitions WHERE asset = ? AND partition_key = ?", [asset, key]
-    )

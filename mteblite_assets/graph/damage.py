@@ -15,8 +15,8 @@ from mteblite_assets.graph.declaration import Declaration
 from mteblite_assets.graph.keys import columns_of, upstream_keys
 from mteblite_assets.graph.plan import Ledger
 from mteblite_assets.graph.work import SettingsContext
-from mteblite_resources.row_facts import row_facts
-from mteblite_resources.warehouse import read_ledger, write_ledger
+from mteblite_resources.database.ledger import read_ledger, write_ledger
+from mteblite_resources.database.row_facts import row_facts
 
 MARK = "damaged: "
 """Begin of the reason of a partition that was made and is not as it was made."""

@@ -28,12 +28,8 @@ from mteblite_assets.graph.declaration import Declaration
 from mteblite_assets.graph.keys import asked_for, columns_of
 from mteblite_assets.graph.plan import entries_read, require_safely
 from mteblite_assets.graph.work import SettingsContext
-from mteblite_resources.warehouse import (
-    delete_ledger,
-    read_ledger,
-    replace_partition,
-    write_ledger,
-)
+from mteblite_resources.database.ledger import delete_ledger, read_ledger, write_ledger
+from mteblite_resources.warehouse import replace_partition
 from mteblite_resources.workbench import Workbench
 
 CHUNK = 16

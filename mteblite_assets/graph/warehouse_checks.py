@@ -10,9 +10,10 @@ import duckdb
 from mteblite_assets.flow import declarations
 from mteblite_assets.graph.damage import Damage, damage_of, record_contents
 from mteblite_assets.graph.plan import Ledger
-from mteblite_resources.row_facts import table_facts
+from mteblite_resources.database.ledger import read_ledger
+from mteblite_resources.database.row_facts import table_facts
 from mteblite_resources.stored_files import REPAIR, Finding
-from mteblite_resources.warehouse import Warehouse, read_ledger
+from mteblite_resources.warehouse import Warehouse
 
 
 def check_rows(warehouse: Warehouse) -> list[Finding]:

@@ -9,15 +9,16 @@ import duckdb
 import pytest
 
 from mteblite_resources import warehouse_schema
-from mteblite_resources.duckdb_files import (
+from mteblite_resources.database.duckdb_files import (
     WarehouseDamagedError,
     WarehouseLostError,
     WarehouseVersionError,
 )
-from mteblite_resources.publication import previous_of
-from mteblite_resources.row_facts import row_facts
-from mteblite_resources.warehouse import Warehouse, read_ledger, replace_partition, write_ledger
-from mteblite_resources.warehouse_schema import NUMBER, Version, own_version
+from mteblite_resources.database.ledger import read_ledger, write_ledger
+from mteblite_resources.database.publication import previous_of
+from mteblite_resources.database.row_facts import row_facts
+from mteblite_resources.database.warehouse_schema import NUMBER, Version, own_version
+from mteblite_resources.warehouse import Warehouse, replace_partition
 
 SCHEMAS = sorted(Path(__file__).parents[1].joinpath("support", "schemas").glob("*.sql"))
 """Schema files of the commits that name them; the first is that of the first command line."""
@@ -145,7 +146,7 @@ def test_the_last_two_snapshots_are_kept(warehouse):
 
 def test_a_publication_that_fails_leaves_the_snapshot_and_no_scratch(warehouse, monkeypatch):
     note(warehouse, "two")
-    monkeypatch.setattr("mteblite_resources.publication._keep_previous", _raise_full)
+    monkeypatch.setattr("mteblite_resources.database.publication._keep_previous", _raise_full)
     with pytest.raises(OSError, match="No space"):
         warehouse.publish()
     with duckdb.connect(str(warehouse.snapshot), read_only=True) as connection:

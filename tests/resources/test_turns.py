@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mteblite_resources.turns import TurnLock
+from mteblite_resources.database.turns import TurnLock
 
 
 def _hold(path: str, ready) -> None:

@@ -9,13 +9,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-import mteblite_resources.duckdb_files as opening
-from mteblite_resources.duckdb_files import WarehouseBusyError, WarehouseDamagedError
-from mteblite_resources.warehouse import (
-    Warehouse,
-    read_ledger,
-    write_ledger,
-)
+import mteblite_resources.database.duckdb_files as opening
+from mteblite_resources.database.duckdb_files import WarehouseBusyError, WarehouseDamagedError
+from mteblite_resources.database.ledger import read_ledger, write_ledger
+from mteblite_resources.warehouse import Warehouse
 
 CLIENT = """
 import sys, duckdb

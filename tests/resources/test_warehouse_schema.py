@@ -7,8 +7,8 @@ from pathlib import Path
 
 import duckdb
 
+from mteblite_resources.database.warehouse_schema import SCHEMA
 from mteblite_resources.warehouse import Warehouse
-from mteblite_resources.warehouse_schema import SCHEMA
 
 
 def columns(path: Path) -> set[tuple[str, str, str]]:

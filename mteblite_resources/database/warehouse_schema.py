@@ -10,7 +10,7 @@ from pathlib import Path
 
 import duckdb
 
-from mteblite_resources.duckdb_files import WarehouseVersionError
+from mteblite_resources.database.duckdb_files import WarehouseVersionError
 
 SCHEMA = Path(__file__).with_name("warehouse_schema.sql")
 NUMBER = 2

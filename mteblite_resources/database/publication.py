@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 
-from mteblite_resources.duckdb_files import (
+from mteblite_resources.database.duckdb_files import (
     WarehouseDamagedError,
     WarehouseVersionError,
     connect,
@@ -17,7 +17,7 @@ from mteblite_resources.duckdb_files import (
     log_of,
     open_snapshot,
 )
-from mteblite_resources.warehouse_schema import own_version, version_of
+from mteblite_resources.database.warehouse_schema import own_version, version_of
 
 SNAPSHOT_STORAGE = "v1.5.0"
 """Storage version that DuckDB's command line of version 1.5 and later can read."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from mteblite_resources import warehouse_schema
+from mteblite_resources.database import warehouse_schema
 from mteblite_resources.database.duckdb_files import (
     WarehouseDamagedError,
     WarehouseLostError,

@@ -133,7 +133,7 @@ def _suite(home: Home, file: SuiteFile, path: Path) -> Suite:
         for m in file.models
     }
     for record in sorted((home.models / file.name).glob("*.json")):
-        name, model = _read_record(record)
+        name, model = read_record(record)
         if model is None:
             models.pop(name, None)
         else:
@@ -142,7 +142,7 @@ def _suite(home: Home, file: SuiteFile, path: Path) -> Suite:
     return replace(suite, left_out=(*suite.left_out, *missing)) if missing else suite
 
 
-def _read_record(path: Path) -> tuple[str, SuiteModel | None]:
+def read_record(path: Path) -> tuple[str, SuiteModel | None]:
     """Return name and model of a file of `mteblite models add`; no model after `remove`."""
     try:
         entry = json.loads(path.read_text(encoding="utf-8"))

@@ -12,7 +12,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from mteblite_resources.warehouse import SCHEMA, Warehouse
+from mteblite_resources.database.warehouse_schema import SCHEMA
+from mteblite_resources.warehouse import Warehouse
 
 _SCHEMAS = re.compile(r"CREATE SCHEMA IF NOT EXISTS (\w+)")
 _ALLOWED = {

@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import filelock
 import pandas as pd
 
-from mteblite_resources.duckdb_files import (
+from mteblite_resources.database.duckdb_files import (
     WarehouseBusyError,
+    WarehouseDamagedError,
+    WarehouseLostError,
     connect,
     explained,
+    lost,
     open_snapshot,
+)
+from mteblite_resources.database.ledger import read_ledger
+from mteblite_resources.database.publication import (
+    is_current,
+    n_partitions,
+    previous_of,
+    restore_writer,
+    write_snapshot,
+)
+from mteblite_resources.database.turns import TurnLock, is_shared, shared
+from mteblite_resources.database.warehouse_schema import (
+    bring_up,
+    keep_copy,
+    own_version,
+    version_of,
 )
 from mteblite_resources.home import may_write
 
-SCHEMA = Path(__file__).with_name("warehouse_schema.sql")
 LOCK_SECONDS = 600.0
-SNAPSHOT_STORAGE = "v1.5.0"
-"""Storage version that DuckDB's command line of version 1.5 and later can read."""
+LOG = logging.getLogger("mteblite.progress")
 
 
 class Warehouse:
@@ -39,86 +51,150 @@ class Warehouse:
     def __init__(self, writer: Path, snapshot: Path) -> None:
         self.writer = writer
         self.snapshot = snapshot
-        self._lock = filelock.FileLock(str(writer) + ".lock")
+        self._lock = TurnLock(writer.with_name(writer.name + ".lock"))
+        self._runs = writer.with_name(writer.name + ".runs")
 
     @contextmanager
     def session(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open the writer's file for one short transaction; roll back on any error."""
-        with self.locked(), connect(self.writer) as connection:
-            try:
-                connection.execute("BEGIN")
-                _ensure_schema(connection)
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                with suppress(duckdb.Error):
-                    connection.execute("ROLLBACK")
-                raise
+        """Open the writer's file for one short transaction; roll back on any error.
+
+        Raises:
+            WarehouseLostError: it is gone or empty, and a snapshot of it is there.
+            WarehouseVersionError: it was written by a newer mteblite.
+        """
+        with self.locked():
+            connection, behind = self._open_writer()
+            with connection:
+                try:
+                    connection.execute("BEGIN")
+                    if behind:
+                        bring_up(connection)
+                    yield connection
+                    connection.execute("COMMIT")
+                except BaseException:
+                    with suppress(duckdb.Error):
+                        connection.execute("ROLLBACK")
+                    raise
+
+    def _open_writer(self) -> tuple[duckdb.DuckDBPyConnection, bool]:
+        """Open the writer's file; say whether it needs the schema. A copy of one with rows is kept.
+
+        Raises what `session` raises.
+        """
+        if not self.writer.exists() or not self.writer.stat().st_size:
+            self._require_new()
+        connection = connect(self.writer)
+        try:
+            found = version_of(connection, self.writer)
+            if found.number == 0:
+                self._require_new()
+        except BaseException:
+            connection.close()
+            raise
+        if found.number == 0 or found == own_version():
+            return connection, found.number == 0
+        connection.close()
+        keep_copy(self.writer)
+        return connect(self.writer), True
+
+    def _require_new(self) -> None:
+        for snapshot in (self.snapshot, previous_of(self.snapshot)):
+            if snapshot.exists():
+                raise lost(self.writer, snapshot)
 
     def ledger(
         self, wanted: Iterable[tuple[str, str]] | None = None
     ) -> dict[tuple[str, str], dict[str, Any]]:
-        """Return the ledger, or what is wanted of it; {} where there is no warehouse."""
+        """Return the ledger, or what is wanted of it; {} where there is no warehouse.
+
+        Raises what `session` raises.
+        """
         if not self.writer.exists():
+            self._require_new()
             return {}
         with self.session() as connection:
             return read_ledger(connection, wanted)
 
     def ledger_keys(self, asset: str) -> set[str]:
-        """Return the partitions of an asset that the ledger knows, whatever became of them."""
+        """Return the partitions of an asset that the ledger knows, whatever became of them.
+
+        Raises what `session` raises.
+        """
         if not self.writer.exists():
+            self._require_new()
             return set()
         with self.session() as connection:
             sql = "SELECT partition_key FROM ledger.partitions WHERE asset = ?"
             return {key for (key,) in connection.execute(sql, [asset]).fetchall()}
 
     @contextmanager
+    def running(self) -> Iterator[None]:
+        """Mark a run that publishes at its end; until then readers take the snapshot as it is."""
+        self.writer.parent.mkdir(parents=True, exist_ok=True)
+        with shared(self._runs):
+            yield
+
+    @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the writer's lock without a connection, for dbt's own connection."""
         self.writer.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with self._lock.acquire(timeout=LOCK_SECONDS):
-                yield
-        except filelock.Timeout as error:
-            raise WarehouseBusyError(
-                f"{self.writer.name}: another mteblite process held the write lock for "
-                f"{LOCK_SECONDS:.0f} s; wait for it or stop it"
-            ) from error
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self._lock.held(LOCK_SECONDS))
+            except TimeoutError as error:
+                raise WarehouseBusyError(
+                    f"{self.writer.name}: other mteblite processes held the write lock for "
+                    f"{LOCK_SECONDS:.0f} s; wait for them or stop them"
+                ) from error
+            yield
 
-    def publish(self) -> None:
-        """Replace the snapshot atomically by a copy of the committed rows.
+    def is_running(self) -> bool:
+        """Say whether a run goes on."""
+        return is_shared(self._runs)
+
+    def publish(self, *, anew: bool = False) -> None:
+        """Replace the snapshot atomically by a copy of the committed rows, where it differs.
+
+        The snapshot before is kept as `mteblite.previous.duckdb`.
+
+        Args:
+            anew: also where the snapshot seems to be such a copy (it may have been edited).
 
         Raises:
             WarehouseBusyError: another process held the writer's file for too long.
             WarehouseDamagedError: the writer's file cannot be read.
+            WarehouseLostError: it holds nothing, and a snapshot does.
+            WarehouseVersionError: it, or the snapshot, was written by a newer mteblite.
         """
-        with self.locked(), connect(self.writer) as connection:
-            _ensure_schema(connection)
-            # Only one process has the lock, so these files are of killed runs.
-            for left in self.snapshot.parent.glob(f".{self.snapshot.name}.*"):
-                left.unlink(missing_ok=True)
-            scratch = self.snapshot.with_name(f".{self.snapshot.name}.{os.getpid()}")
-            quoted = str(scratch).replace("'", "''")
-            connection.execute(
-                f"ATTACH '{quoted}' AS published (STORAGE_VERSION '{SNAPSHOT_STORAGE}')"
-            )
-            name = connection.execute("SELECT current_database()").fetchall()[0][0]
-            connection.execute(f'COPY FROM DATABASE "{name}" TO published')
-            connection.execute("DETACH published")
-            # A client that wrote into the old snapshot left this log; DuckDB would refuse the
-            # new file beside it.
-            self.snapshot.with_name(f"{self.snapshot.name}.wal").unlink(missing_ok=True)
-            scratch.replace(self.snapshot)
+        with self.locked():
+            with self.session() as connection:
+                made = connection.execute("SELECT count(*) FROM ledger.partitions").fetchall()
+            if not anew and self.is_published():
+                return
+            if not made[0][0] and self.snapshot.exists() and n_partitions(self.snapshot):
+                raise lost(self.writer, self.snapshot)
+            write_snapshot(self.writer, self.snapshot)
+
+    def restore(self) -> Path:
+        """Make the writer's file again from the newest whole snapshot, and return that snapshot.
+
+        Raises:
+            ValueError: the writer's file is whole and holds something.
+            WarehouseDamagedError: no snapshot can be read.
+        """
+        with self.locked():
+            if self.writer.exists() and n_partitions(self.writer):
+                raise ValueError(f"{self.writer} is whole: there is nothing to restore")
+            return restore_writer(self.writer, self.snapshot)
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> pd.DataFrame:
-        """Run one read-only statement on the snapshot; publish it first where it is missing.
-
-        A snapshot that is damaged, or that a client has open for writing, is published again.
+        """Run one read-only statement on the snapshot, published first where it is not current.
 
         Raises:
             FileNotFoundError: there is no warehouse yet.
             WarehouseBusyError: a client has the snapshot open, and it cannot be published again.
             WarehouseDamagedError: the same of a damaged one.
+            WarehouseVersionError: a newer mteblite wrote it.
             duckdb.Error: the statement is wrong, or would write.
         """
         with self.reading() as connection:
@@ -127,29 +203,65 @@ class Warehouse:
                 raise ValueError("the query holds no statement")
             return result.df()
 
+    def query_writer(self, sql: str, parameters: Sequence[Any] = ()) -> pd.DataFrame:
+        """Run a query of ours on the writer's file: what runs stored, whoever edits snapshots.
+
+        Raises what `session` raises, and FileNotFoundError where there is no warehouse yet.
+        """
+        if not self.writer.exists():
+            self._require_new()
+            raise self._nothing_yet()
+        with self.session() as connection:
+            return connection.execute(sql, list(parameters)).df()
+
     @contextmanager
     def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open the snapshot for reading; raises what `query` raises."""
-        if not self.snapshot.exists() and self.writer.exists():
-            self.publish()
-        if not self.snapshot.exists():
-            raise FileNotFoundError(
-                f"no warehouse at {self.snapshot}: run `mteblite quickstart` or "
-                "`mteblite materialize --suite NAME` first"
-            )
-        try:
-            connection = open_snapshot(self.snapshot)
-        except duckdb.IOException as error:
-            connection = self._published_again(error)
+        """Open the snapshot for reading; raises what `query` raises.
+
+        One that is missing, damaged, open for writing elsewhere, or older than the writer's file
+        is published first. While a run goes on, an older one is read: the run publishes.
+        """
+        if not self.snapshot.exists() and not self.writer.exists():
+            self._require_new()
+            raise self._nothing_yet()
+        connection = self._current_snapshot()
         with connection:
             yield connection
 
-    def _published_again(self, problem: duckdb.IOException) -> duckdb.DuckDBPyConnection:
-        """Return a new snapshot in the place of one that cannot be opened."""
-        if not self.writer.exists() or not may_write(self.snapshot.parent):
-            raise explained(self.snapshot, problem) from problem
-        self.publish()
+    def _current_snapshot(self) -> duckdb.DuckDBPyConnection:
+        mendable = self.writer.exists() and may_write(self.snapshot.parent)
+        try:
+            if self.is_published() or not mendable or self.is_running():
+                connection = open_snapshot(self.snapshot)
+                if not self.writer.exists():
+                    LOG.warning("warning: %s", lost(self.writer, self.snapshot))
+                return connection
+        except duckdb.Error as error:
+            if not mendable:
+                raise explained(self.snapshot, error) from error
+        try:
+            self.publish()
+        except (WarehouseLostError, WarehouseDamagedError, OSError) as problem:
+            with suppress(duckdb.Error):
+                connection = open_snapshot(self.snapshot)
+                LOG.warning("warning: nothing is published, this is the last snapshot: %s", problem)
+                return connection
+            raise
         return open_snapshot(self.snapshot)
+
+    def is_published(self) -> bool:
+        """Say whether the snapshot is a copy of the writer's file as it is now."""
+        try:
+            with open_snapshot(self.snapshot) as connection:
+                return is_current(connection, self.writer, self.snapshot)
+        except duckdb.Error:
+            return False
+
+    def _nothing_yet(self) -> FileNotFoundError:
+        return FileNotFoundError(
+            f"no warehouse at {self.snapshot}: run `mteblite quickstart` or "
+            "`mteblite materialize --suite NAME` first"
+        )
 
 
 def read_partitions(
@@ -175,86 +287,3 @@ def replace_partition(
         return
     connection.register("_rows", rows.assign(**dict(key)))
     connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM _rows")
-
-
-def read_ledger(
-    connection: duckdb.DuckDBPyConnection, wanted: Iterable[tuple[str, str]] | None = None
-) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the ledger as (asset, partition_key) -> entry; only the wanted ones where given."""
-    sql = (
-        "SELECT asset, partition_key, status, data_version, code_version, settings_hash, inputs, "
-        "reason, n_rows, seconds, run_id FROM ledger.partitions"
-    )
-    if wanted is not None:
-        keys = pd.DataFrame(wanted, columns=["asset", "partition_key"], dtype="str")
-        connection.register("_wanted", keys)
-        sql += " SEMI JOIN _wanted USING (asset, partition_key)"
-    rows = connection.execute(sql)
-    names = [column[0] for column in rows.description[2:]]
-    entries = {}
-    for asset, key, *values in rows.fetchall():
-        entry = dict(zip(names, values, strict=True))
-        entries[asset, key] = entry | {"inputs": json.loads(entry["inputs"] or "{}")}
-    return entries
-
-
-def write_ledger(
-    connection: duckdb.DuckDBPyConnection, asset: str, key: str, entry: Mapping[str, Any]
-) -> None:
-    """Insert or replace one ledger entry, in the transaction of its rows."""
-    connection.execute(
-        "INSERT OR REPLACE INTO ledger.partitions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            asset, key, entry["status"], entry.get("data_version"), entry["code_version"],
-            entry["settings_hash"], json.dumps(entry["inputs"], sort_keys=True),
-            entry.get("reason"), entry.get("n_rows", 0), entry.get("seconds", 0.0),
-            entry.get("run_id", ""), datetime.now(UTC).replace(tzinfo=None),
-        ],
-    )  # fmt: skip
-
-
-def delete_ledger(connection: duckdb.DuckDBPyConnection, asset: str, key: str) -> None:
-    """Delete one ledger entry, in the transaction that deletes its rows."""
-    connection.execute(
-        "DELETE FROM ledger.partitions WHERE asset = ? AND partition_key = ?", [asset, key]
-    )
-
-
-def _ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create missing tables and columns, also in a warehouse of an earlier version.
-
-    The schema file can run on any earlier state. It runs only when its content has changed.
-    """
-    text = SCHEMA.read_text()
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    known = connection.execute(
-        "SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'ledger' "
-        "AND table_name = 'schema_version'"
-    ).fetchall()[0][0]
-    if known:
-        stored = connection.execute("SELECT digest FROM ledger.schema_version").fetchall()
-        if stored == [(digest,)]:
-            return
-    connection.execute(text)
-    _fill_type_facts(connection)
-    connection.execute("DELETE FROM ledger.schema_version")
-    connection.execute("INSERT INTO ledger.schema_version VALUES (?)", [digest])
-
-
-def _fill_type_facts(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill the facts of the type of tasks that an earlier version stored.
-
-    They follow from stored columns, so no asset needs to run again.
-    """
-    from mteblite.task_types.registry import TYPE_FACTS, type_facts
-
-    tasks = connection.execute(
-        "SELECT DISTINCT task_type, main_metric FROM suites.suite_tasks WHERE lowest_score IS NULL"
-    ).fetchall()
-    for task_type, metric in tasks:
-        facts = type_facts(task_type, metric)
-        connection.execute(
-            "UPDATE suites.suite_tasks SET lowest_score = ?, lowest_outcome = ?, "
-            "mean_is_score = ? WHERE task_type = ? AND main_metric = ?",
-            [*(facts[name] for name in TYPE_FACTS), task_type, metric],
-        )

@@ -24,7 +24,7 @@ LEVELS = "SELECT any_value(level) AS level FROM lite_scores.lite_suite_intervals
 
 def compare(session: Session, first: str, second: str, suite: str) -> Comparison:
     """Return the differences of two scored models."""
-    query = session.bench.warehouse.query
+    query = session.bench.warehouse.query_writer
     fitted = [FittedTask.from_json(str(text)) for text in query(FITTED, [suite])["fitted"]]
     one, two = (_observed(query(OBSERVED, [suite, m]), fitted) for m in (first, second))
     level = query(LEVELS, [suite])["level"].iloc[0]

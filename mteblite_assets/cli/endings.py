@@ -14,6 +14,8 @@ STORED = "; what was finished is stored"
 OURS = ("mteblite", "mteblite_assets", "mteblite_resources")
 FULL = (errno.ENOSPC, errno.EDQUOT)
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
+DAMAGED = ("not a database", "malformed")
+"""Words of SQLite on a file that is damaged."""
 STOPS = ("KeyboardInterrupt", "Abort", "DagsterExecutionInterruptedError")
 """Compared by name, because an import of Dagster's classes is slow."""
 
@@ -70,7 +72,13 @@ def _database_error(error: BaseException, module: str) -> str:
     home = Home.from_environment()
     what = f"the warehouse in {home.root}"
     if "duckdb" not in module:
-        what = f"Dagster's records in {home.dagster} (is its disk full or read-only?)"
+        damaged = any(word in str(error) for word in DAMAGED)
+        why = (
+            "damaged: stop `mteblite dev`, then run `mteblite home check --repair`, which begins "
+            "new ones and loses no score"
+        )
+        why = why if damaged else "is its disk full or read-only?"
+        what = f"Dagster's records in {home.dagster} ({why})"
     return f"{what}: {said[0] if said else type(error).__name__}{STORED}"
 
 

@@ -17,6 +17,7 @@ from mteblite_assets.cli.completing import (
 )
 from mteblite_assets.cli.endings import ending_of
 from mteblite_assets.cli.exporting import export
+from mteblite_assets.cli.home_commands import home
 from mteblite_assets.cli.listing import suites, tasks
 from mteblite_assets.cli.model_commands import models
 from mteblite_assets.cli.querying import sql
@@ -221,6 +222,7 @@ def dev(port: int, host: str) -> None:
 
 
 cli.add_command(export)
+cli.add_command(home)
 cli.add_command(models)
 cli.add_command(sql)
 cli.add_command(suites)

@@ -8,6 +8,7 @@ from typing import Any
 
 from mteblite_assets.cli.session import Session, errors_of
 from mteblite_assets.flow import declarations
+from mteblite_assets.graph.damage import MARK
 from mteblite_assets.graph.keys import Scope
 from mteblite_assets.graph.plan import AssetPlan, plan_scope
 from mteblite_assets.graph.runs import OP, scope_config
@@ -54,7 +55,10 @@ class Report:
         for name, entry in made["assets"].items():
             fields = {k: entry[k] for k in ("run", "fresh", "blocked", "reasons")}
             self.add(name, entry["stage"], AssetPlan(**fields))
-            self.failed.setdefault(name, {}).update(entry["failed"])
+            failed = self.failed.setdefault(name, {})
+            for key in entry["run"]:  # what failed in an earlier pass and does no more
+                failed.pop(key, None)
+            failed.update(entry["failed"])
         self.failed_checks += [c for c in made["failed_checks"] if c not in self.failed_checks]
 
     def merge(self, other: Report) -> None:
@@ -119,10 +123,18 @@ def materialize(session: Session, scope: Scope, *, force: bool = False) -> Repor
         made = _output_of(result)
         report.add_run(made)
         ran = [k for entry in made["assets"].values() for k in entry["run"]]
-        if not ran or failures_in(made):
+        if not ran or (failures_in(made) and not _found_damage(session, report)):
             break
     _set_aside(session, scope, report)
     return report
+
+
+def _found_damage(session: Session, report: Report) -> bool:
+    """Say whether a pass found damaged inputs of the scope, which another pass makes again."""
+    return any(
+        asset in report.plans and entry["status"] != "ok" and str(entry["reason"]).startswith(MARK)
+        for (asset, _), entry in session.ledger().items()
+    )
 
 
 def _set_aside(session: Session, scope: Scope, report: Report) -> None:

@@ -93,7 +93,7 @@ def _is_gone(session: Session, name: str, suite: str) -> bool:
     path = session.suite(suite).model(name).path
     if path is None or Path(path).is_dir():
         return False
-    if session.bench.warehouse.query(SUITE, [suite, name]).empty:
+    if session.bench.warehouse.query_writer(SUITE, [suite, name]).empty:
         return False
     click.echo(f"note: the folder {path} of {name} is gone; these scores are stored", err=True)
     return True
@@ -103,7 +103,7 @@ def require_lite_suite(session: Session, suite: str) -> None:
     """Refuse a suite that has no lite selection yet."""
     session.suite(suite)
     try:
-        ready = session.bench.warehouse.query(
+        ready = session.bench.warehouse.query_writer(
             "SELECT count(*) AS n FROM lite_scores.lite_suites WHERE suite = ?", [suite]
         )["n"].iloc[0]
     except FileNotFoundError:
@@ -139,7 +139,7 @@ def registered_name(session: Session, model: str, suite: str, family: str | None
 
 
 def _print(session: Session, name: str, suite: str, as_json: bool) -> None:
-    query = session.bench.warehouse.query
+    query = session.bench.warehouse.query_writer
     tasks = printing.records(query(TASKS, [suite, name]))
     total = printing.records(query(SUITE, [suite, name]))[0]
     types = printing.records(query(TYPES, [suite, name]))

@@ -109,7 +109,7 @@ class Session:
 
     def ledger(self) -> Ledger:
         """Read the ledger: the writer's, or the published one of a home that is not writable."""
-        from mteblite_resources.warehouse import read_ledger
+        from mteblite_resources.database.ledger import read_ledger
 
         if self.writable:
             return self.bench.warehouse.ledger()

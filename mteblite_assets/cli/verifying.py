@@ -79,7 +79,7 @@ def compared(
 
     Each has target, predicted, lower, upper, full, error (predicted minus full) and inside.
     """
-    query = session.bench.warehouse.query
+    query = session.bench.warehouse.query_writer
     tasks = query(PREDICTED, [suite, model])
     rows = [
         _row(r["task"], r["predicted"], r["lower"], r["upper"], full[r["task"]])
@@ -114,7 +114,7 @@ def _whole(session: Session, model: str, suite: str) -> dict[str, float] | None:
     for reason in report.problems(ASSET).values():
         click.echo(f"failed: {reason}", err=True)
         return None
-    rows = session.bench.warehouse.query(FULL, [suite, model])
+    rows = session.bench.warehouse.query_writer(FULL, [suite, model])
     return {str(t): float(s) for t, s in zip(rows["task"], rows["main_score"], strict=True)}
 
 
@@ -126,7 +126,7 @@ def _some(
     order = with_own_runs(known.file.reference_scores)
     for task in dict.fromkeys(tasks):
         entry = known.task(task)
-        public: pd.DataFrame = session.bench.warehouse.query(PUBLIC, [entry.pool_task])
+        public: pd.DataFrame = session.bench.warehouse.query_writer(PUBLIC, [entry.pool_task])
         found = session.bench.ports.full_scores.full_score(
             entry, model, known.file.max_tokens, order, public, _saying(task)
         )

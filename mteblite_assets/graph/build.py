@@ -81,7 +81,7 @@ def run_asset(
     single = context.has_partition_key
     failures: list[Done] = []
     last: Done | None = None
-    with run_log(context) as log:
+    with bench.warehouse.running(), run_log(context) as log:
         for done in run_partitions(
             declaration, keys, bench.catalog(), bench, run_id=context.run_id, force=force, log=log
         ):

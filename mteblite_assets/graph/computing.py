@@ -17,9 +17,10 @@ import pandas as pd
 from mteblite.suites.catalog import Catalog
 from mteblite_assets.flow import declarations
 from mteblite_assets.graph.content import content_version, text_version
+from mteblite_assets.graph.damage import check_counts
 from mteblite_assets.graph.declaration import NUMBERS, Declaration, Produced
 from mteblite_assets.graph.keys import columns_of, upstream_keys
-from mteblite_assets.graph.requirements import Requirement, why_stale
+from mteblite_assets.graph.requirements import Ledger, Requirement, why_stale
 from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_resources.declared_tables import DeclaredTables, UndeclaredTableError
 from mteblite_resources.warehouse import read_partitions
@@ -61,8 +62,13 @@ def read_inputs(
     declaration: Declaration,
     key: str,
     context: SettingsContext,
+    ledger: Ledger,
 ) -> dict[str, pd.DataFrame]:
-    """Return by table name the rows that a partition may read: of its deps, and what it keeps."""
+    """Return by table name the rows that a partition may read: of its deps, and what it keeps.
+
+    Raises:
+        DamagedRowsError: of a dep there are fewer or more rows than were made.
+    """
     inputs: dict[str, pd.DataFrame] = {}
     wanted = [(declaration, [key])] if declaration.keeps_rows else []
     for dep in declaration.deps if declaration.hands_rows else ():
@@ -74,6 +80,8 @@ def read_inputs(
         frame = pd.DataFrame([columns_of(upstream.grain, k) for k in keys], columns=columns)
         for table in upstream.tables:
             inputs[table] = read_partitions(connection, table, frame) if keys else frame
+        if upstream is not declaration:
+            check_counts(upstream, keys, inputs, ledger)
     return inputs
 
 

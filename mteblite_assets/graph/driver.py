@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -17,16 +18,18 @@ import pandas as pd
 
 from mteblite.suites.catalog import Catalog
 from mteblite_assets.graph.computing import Done, Prepared, read_inputs, run_one
+from mteblite_assets.graph.damage import (
+    DamagedRowsError,
+    check_contents,
+    mark_damaged,
+    record_contents,
+)
 from mteblite_assets.graph.declaration import Declaration
 from mteblite_assets.graph.keys import asked_for, columns_of
 from mteblite_assets.graph.requirements import entries_read, require_safely
 from mteblite_assets.graph.work import SettingsContext
-from mteblite_resources.warehouse import (
-    delete_ledger,
-    read_ledger,
-    replace_partition,
-    write_ledger,
-)
+from mteblite_resources.database.ledger import delete_ledger, read_ledger, write_ledger
+from mteblite_resources.warehouse import replace_partition
 from mteblite_resources.workbench import Workbench
 
 CHUNK = 16
@@ -72,7 +75,8 @@ def run_partitions(
         since = time.monotonic()
         try:
             for start in range(0, len(queue), CHUNK):
-                for item in _prepare(declaration, queue[start : start + CHUNK], catalog, bench):
+                chunk = queue[start : start + CHUNK]
+                for item in _prepare(declaration, chunk, catalog, bench, force=force):
                     done = run_one(declaration, item, catalog, bench, force=force, log=log)
                     counted += 1
                     log(_line(declaration, done, min(counted, total), total))
@@ -104,15 +108,29 @@ def forget_partitions(declaration: Declaration, keys: Sequence[str], bench: Work
 
 
 def _prepare(
-    declaration: Declaration, keys: Sequence[str], catalog: Catalog, bench: Workbench
+    declaration: Declaration,
+    keys: Sequence[str],
+    catalog: Catalog,
+    bench: Workbench,
+    *,
+    force: bool,
 ) -> list[Prepared]:
+    """Read what partitions are made of; a forced run trusts no rows by their number alone."""
     prepared = []
     with bench.warehouse.session() as connection:
         ledger = read_ledger(connection, entries_read(declaration, keys, catalog))
         for key in keys:
             context = SettingsContext(columns_of(declaration.grain, key), catalog, bench.ports)
-            need = require_safely(declaration, context, key, ledger)
-            inputs = {} if need.blocked else read_inputs(connection, declaration, key, context)
+            need, inputs = require_safely(declaration, context, key, ledger), {}
+            try:
+                if force and not need.blocked:
+                    check_contents(connection, declaration, key, context, ledger)
+                if not need.blocked:
+                    inputs = read_inputs(connection, declaration, key, context, ledger)
+            except DamagedRowsError as error:
+                mark_damaged(connection, error.found)
+                # Without its settings it runs again once its inputs are mended.
+                need = replace(need, blocked=str(error), settings_hash="")
             entry = ledger.get((declaration.name, key))
             prepared.append(Prepared(key, need, entry, inputs))
     return prepared
@@ -149,6 +167,7 @@ def _store(
                     again.append(done.key)
                     continue
             kept.append(_write(connection, declaration, done, ledger, run_id))
+        record_contents(connection, declaration, [d.key for d in kept if d.status == "ok"])
     yield from kept
 
 

@@ -128,12 +128,13 @@ def _upkeep_op() -> dg.OpDefinition:
 @contextmanager
 def _published(bench: Workbench, report: Mapping[str, Any]) -> Iterator[None]:
     """Publish what ran, once and also after an error: readers see what a killed run stored."""
-    try:
-        yield
-    except BaseException:
-        with suppress(Exception):
-            bench.warehouse.publish()
-        raise
+    with bench.warehouse.running():
+        try:
+            yield
+        except BaseException:
+            with suppress(Exception):
+                bench.warehouse.publish()
+            raise
     if any(entry["run"] for entry in report["assets"].values()):
         bench.warehouse.publish()
 

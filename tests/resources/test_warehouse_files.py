@@ -9,18 +9,15 @@ from pathlib import Path
 import duckdb
 import pytest
 
-import mteblite_resources.duckdb_files as opening
-from mteblite_resources.duckdb_files import WarehouseBusyError, WarehouseDamagedError
-from mteblite_resources.warehouse import (
-    Warehouse,
-    read_ledger,
-    write_ledger,
-)
+import mteblite_resources.database.duckdb_files as opening
+from mteblite_resources.database.duckdb_files import WarehouseBusyError, WarehouseDamagedError
+from mteblite_resources.database.ledger import read_ledger, write_ledger
+from mteblite_resources.warehouse import Warehouse
 
 CLIENT = """
 import sys, duckdb
 connection = duckdb.connect(sys.argv[1])
-connection.execute("INSERT INTO ledger.schema_version VALUES ('of the client')")
+connection.execute("INSERT INTO ledger.schema_version (digest) VALUES ('of the client')")
 print("open", flush=True)
 sys.stdin.read()
 """

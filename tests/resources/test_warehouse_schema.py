@@ -7,7 +7,8 @@ from pathlib import Path
 
 import duckdb
 
-from mteblite_resources.warehouse import SCHEMA, Warehouse
+from mteblite_resources.database.warehouse_schema import SCHEMA
+from mteblite_resources.warehouse import Warehouse
 
 
 def columns(path: Path) -> set[tuple[str, str, str]]:

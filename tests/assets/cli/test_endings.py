@@ -13,7 +13,7 @@ from support import tiny_suite
 from support.tiny_suite import SUITE, command
 
 from mteblite_assets.cli.endings import STOPPED, ending_of
-from mteblite_resources.duckdb_files import WarehouseBusyError
+from mteblite_resources.database.duckdb_files import WarehouseBusyError
 from mteblite_resources.home import Home, HomeError
 
 NOBODY = 65534

@@ -15,7 +15,7 @@ from support.tiny_suite import SUITE, TASKS
 from mteblite_assets.cli.session import QUIET, Session
 from mteblite_assets.flow import ASSETS
 from mteblite_assets.graph.keys import Grain
-from mteblite_resources.warehouse import read_ledger
+from mteblite_resources.database.ledger import read_ledger
 
 PARTITIONED = {asset.name: asset for asset in ASSETS if asset.grain is not Grain.HOME}
 """All but the reports, whose models are the assets that Dagster shows."""

@@ -54,7 +54,7 @@ def _declared(name):
 
 def _ledger(context):
     from mteblite_assets.cli.session import Session
-    from mteblite_resources.warehouse import read_ledger
+    from mteblite_resources.database.ledger import read_ledger
 
     with Session().bench.warehouse.session() as connection:
         return read_ledger(connection)

@@ -26,6 +26,14 @@ class WarehouseDamagedError(RuntimeError):
     """A file of the warehouse cannot be read, and nothing can replace it by itself."""
 
 
+class WarehouseLostError(RuntimeError):
+    """The writer's file is gone or holds nothing, while a snapshot of it is there."""
+
+
+class WarehouseVersionError(RuntimeError):
+    """A file of the warehouse was written by a newer version of mteblite."""
+
+
 def connect(path: Path) -> duckdb.DuckDBPyConnection:
     """Open the writer's file; wait while a client without our lock has it open.
 
@@ -71,9 +79,32 @@ def explained(path: Path, error: Exception) -> RuntimeError:
         )
     first = str(error).strip().splitlines()[0]
     return WarehouseDamagedError(
-        f"{path} cannot be read as a DuckDB file ({first}): put back a copy of it; a copy of "
-        "`mteblite.duckdb`, the last published state, also serves as `writer.duckdb`"
+        f"{path} cannot be read as a DuckDB file ({first}): `mteblite home restore` makes "
+        "`writer.duckdb` again from the newest whole snapshot; or put back a copy of the file"
     )
+
+
+def lost(writer: Path, snapshot: Path) -> WarehouseLostError:
+    """Return that nothing may be written or published, and how to get the writer back."""
+    return WarehouseLostError(
+        f"{writer} is gone or empty, but {snapshot.name} is there: run `mteblite home restore`, "
+        "which makes it again from the snapshot; to begin anew, move the snapshots away"
+    )
+
+
+def file_state(path: Path) -> str:
+    """Return size and time of a database file and of its log: equal states, equal content."""
+    try:
+        stat = path.stat()
+    except FileNotFoundError:
+        return ""
+    log = log_of(path)
+    return f"{stat.st_size}:{stat.st_mtime_ns}:{log.stat().st_size if log.exists() else 0}"
+
+
+def log_of(path: Path) -> Path:
+    """Return where DuckDB keeps what is not in the file yet."""
+    return path.with_name(f"{path.name}.wal")
 
 
 def _process_in(message: str) -> str:

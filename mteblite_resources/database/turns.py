@@ -66,7 +66,7 @@ def is_shared(path: Path) -> bool:
     """Say whether anybody holds a file's lock."""
     if not path.exists():
         return False
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    file = _opened(path)  # for writing: a network file system locks no other
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

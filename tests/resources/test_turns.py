@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mteblite_resources.database.turns import TurnLock
+from mteblite_resources.database.turns import TurnLock, is_shared, shared
 
 
 def _hold(path: str, ready) -> None:
@@ -84,6 +84,16 @@ def test_who_gives_up_does_not_get_it_later(lock):
 def _give_up(lock: TurnLock) -> None:
     with pytest.raises(TimeoutError), lock.held(0.1):
         pass
+
+
+def test_what_is_shared_is_seen_until_the_last_one_leaves(tmp_path):
+    path = tmp_path / "runs"
+    assert not is_shared(path)
+    with shared(path):
+        with shared(path):
+            assert is_shared(path)
+        assert is_shared(path)
+    assert not is_shared(path)
 
 
 @pytest.mark.long

@@ -35,12 +35,14 @@ class _Cursor:
         stale: of the suites in use, see `judge`.
         stamp: of the files that say what is asked for and what is made; "" while anything is stale.
         planned: time of the last plan, in seconds.
+        untold: refusals of a look that started a run; such a tick shows no message.
     """
 
     checkpoints: dict[str, dict[str, str]] = field(default_factory=dict)
     stale: dict[str, str] = field(default_factory=dict)
     stamp: str = ""
     planned: float = 0.0
+    untold: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, text: str | None) -> _Cursor:
@@ -75,6 +77,8 @@ def upkeep_sensor(job: Any) -> dg.SensorDefinition:
             verdict = _verdict(bench, context.instance, look, cursor)
             cursor.stale, cursor.planned = verdict.stale, now
             cursor.stamp = "" if verdict.stale else stamp
+        look.refused = {**cursor.untold, **look.refused}
+        cursor.untold = look.refused if verdict.requests else {}
         message = _message(look, verdict)
         context.log.info(message)
         text = json.dumps(asdict(cursor))

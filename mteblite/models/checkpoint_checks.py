@@ -44,22 +44,33 @@ def check_checkpoint(
     if not folder.is_dir():
         raise ValueError(f"{label}no folder at {folder}: check the path, or mount it")
     try:
-        _check_layout(folder, label)
-        files = model_files(folder)
-        check_weights(files, label, backend)
-        _check_json(files, label)
-        base = adapter_base(folder)
-        modules = read_modules(folder, label)
-        check_kind(folder, modules, label)
-        check_own_code(modules, folder, label, trusted=trusted)
-        check_default_prompt(folder, label)
-        check_module_files(modules, label)
-        for module in modules:
-            _check_module(module, label, backend, is_adapter=bool(base))
+        base = _checked_base(folder, label, backend, trusted)
     except OSError as error:
         raise ValueError(f"{label}{error.filename} cannot be read ({error.strerror})") from error
+    except (AttributeError, LookupError, TypeError, OverflowError, RecursionError) as error:
+        raise ValueError(
+            f"{label}a file of {folder} is not as the libraries write it "
+            f"({type(error).__name__}): copy the checkpoint again"
+        ) from error
     if base and Path(base).is_dir():
         check_checkpoint(Path(base), f"{label}base of the adapter: ", backend=backend)
+
+
+def _checked_base(folder: Path, label: str, backend: str, trusted: bool) -> str | None:
+    """Check one folder; return the base of an adapter."""
+    _check_layout(folder, label)
+    files = model_files(folder)
+    check_weights(files, label, backend)
+    _check_json(files, label)
+    base = adapter_base(folder)
+    modules = read_modules(folder, label)
+    check_kind(folder, modules, label)
+    check_own_code(modules, folder, label, trusted=trusted)
+    check_default_prompt(folder, label)
+    check_module_files(modules, label)
+    for module in modules:
+        _check_module(module, label, backend, is_adapter=bool(base))
+    return base
 
 
 def _check_module(module: Module, label: str, backend: str, *, is_adapter: bool) -> None:

@@ -100,9 +100,36 @@ def check_readable(file: Path, label: str) -> None:
 
 
 def adapter_base(folder: Path) -> str | None:
-    """Return the base model (a folder or a hub name) of an adapter; None for other checkpoints."""
-    config = read_config(folder / "adapter_config.json")
-    return str(config.get("base_model_name_or_path") or "") if config is not None else None
+    """Return the base model (a folder or a hub name) of an adapter; None for other checkpoints.
+
+    Raises:
+        ValueError: the base is a relative path, or leads back to the adapter.
+    """
+    base = _named_base(folder)
+    seen, place = {folder.resolve()}, base
+    while place and Path(place).is_dir():
+        if Path(place).resolve() in seen:
+            raise ValueError(
+                f"{folder / 'adapter_config.json'}: the base {base!r} leads back to the adapter: "
+                "name the model that the adapter was trained on"
+            )
+        seen.add(Path(place).resolve())
+        place = _named_base(Path(place))
+    return base
+
+
+def _named_base(folder: Path) -> str | None:
+    file = folder / "adapter_config.json"
+    config = read_config(file)
+    if config is None:
+        return None
+    base = str(config.get("base_model_name_or_path") or "")
+    if base.startswith("."):
+        raise ValueError(
+            f"{file}: the base {base!r} is a relative path, which counts from the folder of each "
+            "command: write the whole path"
+        )
+    return base
 
 
 def _module_paths(folder: Path) -> list[str]:

@@ -71,6 +71,7 @@ def whole_weights(name: str) -> Iterator[None]:
 def _reports(missing: set[str], unused: set[str]) -> Iterator[None]:
     """Add the names of missing and unused tensors of every transformers model loaded inside."""
     from transformers import PreTrainedModel
+    from transformers.utils import logging
 
     plain = PreTrainedModel.__dict__["from_pretrained"]
     # An adapter's report replaces that of its base, which this step makes.
@@ -89,12 +90,16 @@ def _reports(missing: set[str], unused: set[str]) -> Iterator[None]:
         missing.update(_not_normal(found.missing_keys, heads=False))
         return found
 
+    # transformers prints a table of the same tensors.
+    verbosity = logging.get_verbosity()
     with _ONE_LOAD:
+        logging.set_verbosity_error()
         PreTrainedModel.from_pretrained = classmethod(from_pretrained)
         PreTrainedModel._finalize_model_loading = staticmethod(finalize)
         try:
             yield
         finally:
+            logging.set_verbosity(verbosity)
             PreTrainedModel.from_pretrained = plain
             PreTrainedModel._finalize_model_loading = finish
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -56,7 +57,7 @@ def scope_of(config: Mapping[str, Any]) -> Scope:
 
 def process_tags() -> dict[str, str]:
     """Return the tags that name this process."""
-    return {PROCESS: str(os.getpid()), HOST: socket.gethostname()}
+    return {PROCESS: f"{os.getpid()} {_started(os.getpid())}", HOST: socket.gethostname()}
 
 
 def runs_in_progress(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
@@ -106,8 +107,20 @@ def _configs(run: dg.DagsterRun) -> Iterator[Mapping[str, Any]]:
 
 
 def _was_killed(run: dg.DagsterRun) -> bool:
-    process, here = run.tags.get(PROCESS, ""), socket.gethostname()
-    return process.isdigit() and run.tags.get(HOST, here) == here and not _is_alive(int(process))
+    process, _, started = run.tags.get(PROCESS, "").partition(" ")
+    here = socket.gethostname()
+    if not process.isdigit() or run.tags.get(HOST, here) != here:
+        return False
+    # After a restart of the machine the number can belong to another process.
+    return not _is_alive(int(process)) or started not in ("", _started(int(process)))
+
+
+def _started(process: int) -> str:
+    """Return when a process started, in the kernel's units; "" where the system does not say."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
 
 
 def _is_alive(process: int) -> bool:

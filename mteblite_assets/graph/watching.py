@@ -78,28 +78,50 @@ def look_at(
             about again when its files change.
     """
     look = Look(cursor={"seen": {}, "done": {}})
-    done = before.get("done", {})
     for suite, path in _checkpoints(folder, suites, look.waiting):
         key = path.relative_to(folder).as_posix()
-        state = _state(path)
-        look.cursor["seen"][key] = state
-        reason = _why_unfinished(path, before.get("seen", {}).get(key) == state)
-        targets = [s for s in ([suite] if suite else released) if s in released]
-        if reason or not targets:
-            look.waiting[key] = reason or NO_LITE_SUITE
-        name = _name(path.relative_to(folder / suite if suite else folder))
-        for target in targets:
-            told = f"{target} {key}"
-            if reason or done.get(told) == state:
-                look.cursor["done"] |= {told: done[told]} if told in done else {}
-                continue
-            look.cursor["done"][told] = state
-            arrival = Arrival(target, name, str(path.absolute()), _family(path))
-            if why := refuse(arrival):
-                look.refused[key] = why
-            else:
-                look.arrived.append(arrival)
+        try:
+            _judge(
+                look,
+                key,
+                path,
+                [s for s in ([suite] if suite else released) if s in released],
+                _name(path.relative_to(folder / suite if suite else folder)),
+                before,
+                refuse,
+            )
+        except Exception as error:  # one folder must not stop the others
+            look.waiting[key] = f"cannot be read ({type(error).__name__}: {error})"
     return look
+
+
+def _judge(
+    look: Look,
+    key: str,
+    path: Path,
+    targets: list[str],
+    name: str,
+    before: dict[str, dict[str, str]],
+    refuse: Callable[[Arrival], str],
+) -> None:
+    """Add one checkpoint to a look: as new, waiting, refused or known."""
+    state = _state(path)
+    look.cursor["seen"][key] = state
+    reason = _why_unfinished(path, before.get("seen", {}).get(key) == state)
+    if reason or not targets:
+        look.waiting[key] = reason or NO_LITE_SUITE
+    done = before.get("done", {})
+    for target in targets:
+        told = f"{target} {key}"
+        if reason or done.get(told) == state:
+            look.cursor["done"] |= {told: done[told]} if told in done else {}
+            continue
+        look.cursor["done"][told] = state
+        arrival = Arrival(target, name, str(path.absolute()), _family(path))
+        if why := refuse(arrival):
+            look.refused[key] = why
+        else:
+            look.arrived.append(arrival)
 
 
 def _checkpoints(
@@ -121,11 +143,19 @@ def _checkpoints(
 
 
 def _folders(path: Path) -> list[Path]:
-    return sorted(p for p in path.iterdir() if p.is_dir() and not p.name.startswith("."))
+    return sorted(p for p in _inside(path) if p.is_dir() and not p.name.startswith("."))
+
+
+def _inside(path: Path) -> list[Path]:
+    """What a folder holds; nothing where it is gone meanwhile or may not be read."""
+    try:
+        return list(path.iterdir())
+    except OSError:
+        return []
 
 
 def _is_checkpoint(path: Path) -> bool:
-    names = {p.name for p in path.iterdir() if p.is_file()}
+    names = {p.name for p in _inside(path) if p.is_file()}
     return bool(names & CONFIGS) or any(name.endswith(WEIGHTS) for name in names)
 
 
@@ -150,8 +180,10 @@ def _why_unfinished(path: Path, unchanged: bool) -> str:
     if not marker.exists():
         return "" if unchanged else GROWING
     try:
-        listed = {str(n): int(s) for n, s in json.loads(marker.read_text())["files"].items()}
-    except (OSError, ValueError, AttributeError, TypeError, KeyError):
+        read = json.loads(marker.read_text(encoding="utf-8-sig"))
+        listed = {str(n): int(s) for n, s in read["files"].items()}
+    except (OSError, ValueError, AttributeError, TypeError, LookupError, ArithmeticError,
+            RecursionError):  # fmt: skip
         return f'its {MARKER} is not a JSON object like {{"files": {{"model.safetensors": 123}}}}'
     for name, size in listed.items():
         file = path / name
@@ -164,9 +196,10 @@ def _why_unfinished(path: Path, unchanged: bool) -> str:
 
 def _family(path: Path) -> str:
     try:
-        return str(json.loads((path / MARKER).read_text()).get("family") or FAMILY)
+        family = json.loads((path / MARKER).read_text(encoding="utf-8-sig")).get("family")
     except (OSError, ValueError, AttributeError):
         return FAMILY
+    return family if isinstance(family, str) and re.fullmatch(r".{1,80}", family) else FAMILY
 
 
 def _name(place: Path) -> str:

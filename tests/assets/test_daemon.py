@@ -210,7 +210,8 @@ def test_after_a_power_cut_the_daemon_goes_on(
             with dg.DagsterInstance.from_config(str(home / "dagster")) as instance:
                 started = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])
                 tags = [run.tags for run in instance.get_runs(started)]
-            return int(next((t["mteblite/process"] for t in tags if "mteblite/process" in t), 0))
+            named = next((t["mteblite/process"] for t in tags if "mteblite/process" in t), "0")
+            return int(named.split()[0])
 
         found = wait_for(process_of_run, 120.0, process)
         assert found

@@ -185,3 +185,42 @@ def test_every_folder_has_a_name_of_its_own_that_is_allowed(tmp_path):
         check_model_name(name)
         assert "@dim" not in name
     assert {"merge-0.5-a", "a-b/checkpoint-1"} <= set(names)  # allowed names stay as they are
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"files": {"model.safetensors": 1e999}}',
+        "[" * 100_000,
+        '{"files": {"%s": 1}}' % ("n" * 300),
+    ],
+    ids=["infinite size", "deep", "long name"],
+)
+def test_a_malformed_marker_stops_no_other_checkpoint(tmp_path, text):
+    (_checkpoint(tmp_path / "run-1") / MARKER).write_text(text)
+    _mark(_checkpoint(tmp_path / "run-2"), WHOLE)
+    look = _look(tmp_path)
+    assert _names(look) == [("eng", "run-2")]
+    assert set(look.waiting) == {"run-1"}
+
+
+def test_an_error_of_one_checkpoint_stops_no_other(tmp_path):
+    for name in ("run-1", "run-2"):
+        _mark(_checkpoint(tmp_path / name), WHOLE)
+
+    def refuse(arrival):
+        if arrival.name == "run-1":
+            raise RecursionError("too deep")
+        return ""
+
+    look = _look(tmp_path, refuse=refuse)
+    assert _names(look) == [("eng", "run-2")]
+    assert look.waiting == {"run-1": "cannot be read (RecursionError: too deep)"}
+
+
+def test_a_marker_with_a_byte_order_mark_is_read_and_a_family_is_one_line(tmp_path):
+    folder = _checkpoint(tmp_path / "run-1")
+    text = json.dumps({"files": WHOLE, "family": ["a", "b"]})
+    (folder / MARKER).write_bytes(b"\xef\xbb\xbf" + text.encode())
+    (arrival,) = _look(tmp_path).arrived
+    assert arrival.family == "checkpoints"

@@ -253,3 +253,27 @@ def test_every_folder_of_a_parent_is_a_model_of_its_own_name(tmp_path: Path) -> 
     assert checkpoint_name(tmp_path / "run-a" / "checkpoint-500") == "run-a-checkpoint-500"
     with pytest.raises(ValueError, match="240 bytes; at most 200"):
         SuiteModel.named("x" * 240)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("model.safetensors.index.json", '{"weight_map": ["a"]}'),
+        ("model.safetensors.index.json", '{"weight_map": {"a": 5}}'),
+        ("adapter_config.json", "[]"),
+        ("config.json", "[" * 100_000),
+        ("tokenizer.json", "[" * 100_000),
+    ],
+)
+def test_malformed_files_are_one_sentence(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(text)
+    with pytest.raises(ValueError, match=r"^m: [^\n]+$"):
+        check_checkpoint(folder, "m: ")
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_a_base_that_leads_back_or_is_relative_is_refused(folder: Path, relative: bool) -> None:
+    base = "../m" if relative else str(folder)
+    edit(folder / "adapter_config.json", base_model_name_or_path=base)
+    with pytest.raises(ValueError, match="relative path" if relative else "leads back"):
+        check_checkpoint(folder, "m: ")

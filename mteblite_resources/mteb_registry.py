@@ -7,7 +7,7 @@ import importlib.metadata
 from dataclasses import asdict
 from pathlib import Path
 
-from mteblite.files import read_json, write_json
+from mteblite.files import checked_json, write_json
 from mteblite.reference_scores.registry_facts import RegistryFacts
 
 
@@ -18,8 +18,8 @@ def registry_facts(cache: Path) -> RegistryFacts:
     """
     path = cache / f"mteb-{importlib.metadata.version('mteb')}-registry.json"
     try:
-        return RegistryFacts(**read_json(path))
-    except TypeError:
+        return RegistryFacts(**checked_json(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
         facts = facts_of_mteb()
     write_json(path, asdict(facts))
     return facts

@@ -93,8 +93,11 @@ def stored_pool(work: Work, stats: pd.DataFrame, pool_task: str) -> Pool:
         return work.ports.artifacts.pool(stats, pool_task)
     except DamagedFileError as error:
         work.progress(f"{error}; drawing it again")
-        pool, _ = _drawn(work, work.catalog.entries_of_pool(pool_task)[0])
-        if work.ports.artifacts.save_pool(pool_task, pool) != str(stats["pool_hash"].iloc[0]):
+        # No entry asks for the pool of own data that changed.
+        entries = work.catalog.entries_of_pool(pool_task)
+        pool = _drawn(work, entries[0])[0] if entries else None
+        made = "" if pool is None else work.ports.artifacts.save_pool(pool_task, pool)
+        if pool is None or made != str(stats["pool_hash"].iloc[0]):
             raise ValueError(
                 f"{error}; drawn again it is another pool, because the data or the settings "
                 "changed: run `mteblite materialize --stage pools --force` for its suite"

@@ -81,6 +81,9 @@ def suite_tasks(work: Work) -> Produced:
         "suites.suite_facts": _facts(suite),
     }
     content = rows.drop(columns=[*NOT_CONTENT, *TYPE_FACTS])
+    # The pool of own data is named by their content, which is no matter of the other tasks.
+    own = [entry.request.path is not None for entry in suite.tasks]
+    content.loc[own, "pool_task"] = content.loc[own, "task"]
     version = content_version({"suites.suite_tasks": content})
     return Produced(tables, _shown(tables), version=version)
 

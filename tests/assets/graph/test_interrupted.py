@@ -116,7 +116,7 @@ def test_ctrl_c_says_what_is_kept(home):
 def test_half_a_snapshot_of_a_killed_run_is_cleared_away(home):
     left = home / ".mteblite.duckdb.99999999"
     left.write_bytes(b"half")
-    Session().bench.warehouse.publish()
+    Session().bench.warehouse.publish(anew=True)
     assert not left.exists()
     assert len(table(home, "outcomes.pool_scores")) == 15
 

@@ -94,7 +94,12 @@ def test_twenty_ticks_on_a_built_home_start_nothing(
     assert ticks.message == "nothing is stale"
 
 
-@pytest.mark.parametrize("change", list(CHANGES))
+SHORT = ("a reference model", "a candidate", "a candidate's files")
+
+
+@pytest.mark.parametrize(
+    "change", [c if c in SHORT else pytest.param(c, marks=pytest.mark.long) for c in CHANGES]
+)
 def test_after_one_change_exactly_the_plan_runs_once(home: Path, change: str) -> None:
     ticks = Ticks()
     assert ticks.look() == []
@@ -127,6 +132,7 @@ def test_a_code_version_is_a_change(home: Path, monkeypatch: pytest.MonkeyPatch)
     assert made_since(before, ticks.ledger())["calibrations"] == planned["calibrations"]
 
 
+@pytest.mark.long
 def test_a_returned_file_is_a_change_like_any_other(home: Path) -> None:
     ticks = Ticks()
     for k in (5, 6):

@@ -48,7 +48,9 @@ def checked_json(text: str) -> dict[str, Any]:
     Raises:
         ValueError: it is no JSON object, or not the one that `write_json` wrote.
     """
-    value = dict(json.loads(text))
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise ValueError(f"it holds a {type(value).__name__}, not a JSON object")
     checksum = value.pop(CHECKSUM, None)
     if checksum not in (None, _checksum(value)):
         raise ValueError("it does not hold what was written")

@@ -12,13 +12,17 @@ from support import tiny_suite
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The home of the tiny suite, materialized once; tests leave it as they found it."""
+    """The home of the tiny suite, materialized once, beside a copy that no test changes.
+
+    Tests take back what they register, but the reports of the home are then out of date.
+    """
     root = tmp_path_factory.mktemp("tiny-cli")
     with pytest.MonkeyPatch.context() as patch:
         tiny_suite.use_home(patch, root / "home")
         home = tiny_suite.write_world(root)
         report = tiny_suite.run_json("materialize", "--suite", tiny_suite.SUITE)
         assert report["failed_checks"] == []
+    shutil.copytree(home, home.with_name("pristine"))
     yield home
     shutil.rmtree(root, ignore_errors=True)
 

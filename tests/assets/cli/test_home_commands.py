@@ -39,7 +39,7 @@ def copied(built: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A copy of the materialized home beside it, so that own data have the same place."""
     copy = built.with_name("home-copy")
     shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(built, copy)
+    shutil.copytree(built.with_name("pristine"), copy)
     (copy / "dagster" / "dagster.yaml").unlink()
     tiny_suite.use_home(monkeypatch, copy)
     yield copy

@@ -65,16 +65,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class _Stale:
-    """What is stale of one suite: all that a run would do, and how much of it now."""
+    """What is stale of one suite now; what follows it is not counted, because it needs no look."""
 
     plans: Mapping[str, AssetPlan]
-    now: Mapping[str, AssetPlan]
 
     def digest(self, asset: str = "", keys: Collection[str] = ()) -> str:
         """Hash what is stale, or these partitions; it changes with files and with runs alone."""
         marks = {
             name: sorted((k, plan.marks[k]) for k in plan.run if not asset or k in keys)
-            for name, plan in self.now.items()
+            for name, plan in self.plans.items()
             if plan.run and asset in ("", name)
         }
         text = json.dumps(marks, sort_keys=True)
@@ -82,7 +81,7 @@ class _Stale:
 
     def new_candidates(self) -> dict[str, str]:
         """Return partitions by model of candidates that are new or whose files changed."""
-        plan = self.now[LITE_SCORES]
+        plan = self.plans[LITE_SCORES]
         keys = [k for k in plan.run if not plan.reasons[k].startswith(BACKLOG)]
         return {columns_of(Grain.SUITE_CANDIDATE, key)["model"]: key for key in keys}
 
@@ -97,7 +96,7 @@ class _Stale:
 
     def note(self, suite: str) -> list[str]:
         """Return one sentence on partitions that failed and are left to a person, if any."""
-        failed = [plan.reasons[k] for plan in self.now.values() for k in plan.unusable]
+        failed = [plan.reasons[k] for plan in self.plans.values() for k in plan.unusable]
         if not failed:
             return []
         return [f"suite {suite}: {len(failed)} partitions are left as they are: {failed[0]}"]
@@ -153,11 +152,7 @@ def judge(
 def _stale(suite: str, catalog: Catalog, bench: Workbench, ledger: Ledger) -> _Stale:
     """Plan a suite; what failed on the same inputs is left to a person."""
     scope = Scope(suite, assets=_assets(bench))
-    plans, now = (
-        plan_scope(scope, catalog, bench.ports, ledger, retry=False, look_ahead=ahead)
-        for ahead in (True, False)
-    )
-    return _Stale(plans, now)
+    return _Stale(plan_scope(scope, catalog, bench.ports, ledger, retry=False, look_ahead=False))
 
 
 def _newest_first(models: Collection[str], suite: Suite) -> list[str]:
@@ -203,7 +198,7 @@ def _upkeep(
     if len(waiting) > 1:
         assets = tuple(name for name in assets if name != REPORTS)
     elif not waiting:
-        waiting = [n for n, stale in suites.items() if any(stale.now[a].run for a in LIGHT)]
+        waiting = [n for n, stale in suites.items() if any(stale.plans[a].run for a in LIGHT)]
         assets = LIGHT
     return [
         Request("upkeep", Scope(name, assets=assets), suites[name].digest())

@@ -16,6 +16,7 @@ from mteblite_assets.graph.judge import Request, Verdict, judge
 from mteblite_assets.graph.runs import KIND, PLAN, fail_dead_runs, scope_config
 from mteblite_assets.graph.watching import Arrival, Look, look_at
 from mteblite_resources.catalog_files import register_model
+from mteblite_resources.database.duckdb_files import database_state
 from mteblite_resources.home import Home
 from mteblite_resources.resources import default_workbench
 from mteblite_resources.workbench import Workbench
@@ -136,9 +137,9 @@ def _verdict(
 def _stamp(home: Home) -> str:
     """Return a digest of suite files, registered models, frozen tasks and the warehouse's files."""
     places = [home.suites, home.models, home.resolved]
-    files = [p for place in places for p in place.rglob("*") if p.is_file()]
-    files += [home.writer, home.writer.with_name(home.writer.name + ".wal")]
-    return hashlib.sha256(json.dumps(sorted(map(_state, files))).encode()).hexdigest()[:16]
+    files = sorted(_state(p) for place in places for p in place.rglob("*") if p.is_file())
+    text = json.dumps([files, database_state(home.writer)])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _state(file: Path) -> list[str | int]:

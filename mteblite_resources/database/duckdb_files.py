@@ -92,7 +92,7 @@ def lost(writer: Path, snapshot: Path) -> WarehouseLostError:
     )
 
 
-def file_state(path: Path) -> str:
+def database_state(path: Path) -> str:
     """Return size and time of a database file and of its log: equal states, equal content."""
     try:
         stat = path.stat()

@@ -13,7 +13,7 @@ from mteblite_resources.database.duckdb_files import (
     WarehouseDamagedError,
     WarehouseVersionError,
     connect,
-    file_state,
+    database_state,
     log_of,
     open_snapshot,
 )
@@ -71,7 +71,7 @@ def is_current(connection: duckdb.DuckDBPyConnection, writer: Path, snapshot: Pa
     if version_of(connection, snapshot) != own_version() or log_of(snapshot).exists():
         return False
     rows = connection.execute("SELECT writer_state FROM ledger.publication").fetchall()
-    return bool(rows == [(file_state(writer),)])
+    return bool(rows == [(database_state(writer),)])
 
 
 def n_partitions(snapshot: Path) -> int | None:
@@ -128,7 +128,7 @@ def _copy(writer: Path, scratch: Path) -> None:
         name = connection.execute("SELECT current_database()").fetchall()[0][0]
         connection.execute(f'COPY FROM DATABASE "{name}" TO published')
         connection.execute("DELETE FROM published.ledger.publication")
-        state = file_state(writer)
+        state = database_state(writer)
         connection.execute("INSERT INTO published.ledger.publication VALUES (?)", [state])
         connection.execute("DETACH published")
 

@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +25,7 @@ WEIGHTS = (".safetensors", ".bin", ".npz", ".onnx")
 CONFIGS = {MARKER, "modules.json", "config.json", "adapter_config.json"}
 FAMILY = "checkpoints"
 GROWING = "its files changed since the last look, or this is the first look"
+NOT_A_MARKER = f'its {MARKER} is not a JSON object like {{"files": {{"model.safetensors": 123}}}}'
 NO_MODEL = "holds no model: no config.json, no modules.json, no weights"
 NO_LITE_SUITE = "no suite that it is for has a lite suite yet"
 
@@ -107,7 +108,11 @@ def _judge(
     """Add one checkpoint to a look: as new, waiting, refused or known."""
     state = _state(path)
     look.cursor["seen"][key] = state
-    reason = _why_unfinished(path, before.get("seen", {}).get(key) == state)
+    marker = _marker(path)
+    if marker is None:
+        unchanged = before.get("seen", {}).get(key) == state
+        marker = _Marker(unfinished="" if unchanged else GROWING)
+    reason = marker.unfinished
     if reason or not targets:
         look.waiting[key] = reason or NO_LITE_SUITE
     done = before.get("done", {})
@@ -117,7 +122,7 @@ def _judge(
             look.cursor["done"] |= {told: done[told]} if told in done else {}
             continue
         look.cursor["done"][told] = state
-        arrival = Arrival(target, name, str(path.absolute()), _family(path))
+        arrival = Arrival(target, name, str(path.absolute()), marker.family)
         if why := refuse(arrival):
             look.refused[key] = why
         else:
@@ -174,17 +179,32 @@ def _state(path: Path) -> str:
     return hashlib.sha256(json.dumps(listing).encode()).hexdigest()[:16]
 
 
-def _why_unfinished(path: Path, unchanged: bool) -> str:
-    """Return why a checkpoint is not finished, or ""."""
-    marker = path / MARKER
-    if not marker.exists():
-        return "" if unchanged else GROWING
+@dataclass(frozen=True)
+class _Marker:
+    """What a marker says: the family, and why its checkpoint is not finished, or ""."""
+
+    family: str = FAMILY
+    unfinished: str = ""
+
+
+def _marker(path: Path) -> _Marker | None:
+    """Read the marker of a checkpoint; None where it has none."""
+    file = path / MARKER
+    if not file.exists():
+        return None
     try:
-        read = json.loads(marker.read_text(encoding="utf-8-sig"))
+        read = json.loads(file.read_text(encoding="utf-8-sig"))
         listed = {str(n): int(s) for n, s in read["files"].items()}
+        family = read.get("family")
     except (OSError, ValueError, AttributeError, TypeError, LookupError, ArithmeticError,
             RecursionError):  # fmt: skip
-        return f'its {MARKER} is not a JSON object like {{"files": {{"model.safetensors": 123}}}}'
+        return _Marker(unfinished=NOT_A_MARKER)
+    named = isinstance(family, str) and re.fullmatch(r".{1,80}", family)
+    return _Marker(family if named else FAMILY, _what_is_missing(path, listed))
+
+
+def _what_is_missing(path: Path, listed: Mapping[str, int]) -> str:
+    """Return which listed file is not there, or has another size, or ""."""
     for name, size in listed.items():
         file = path / name
         if not file.exists():
@@ -192,14 +212,6 @@ def _why_unfinished(path: Path, unchanged: bool) -> str:
         if file.stat().st_size != size:
             return f"{name} has {file.stat().st_size} bytes; its {MARKER} lists {size}"
     return ""
-
-
-def _family(path: Path) -> str:
-    try:
-        family = json.loads((path / MARKER).read_text(encoding="utf-8-sig")).get("family")
-    except (OSError, ValueError, AttributeError):
-        return FAMILY
-    return family if isinstance(family, str) and re.fullmatch(r".{1,80}", family) else FAMILY
 
 
 def _name(place: Path) -> str:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import errno
-import traceback
 from collections.abc import Iterator
 
+from mteblite.own_errors import OURS, raised_by_us
 from mteblite_assets.cli.session import NEEDS_PLATFORM, PLATFORM
 from mteblite_resources.home import Home
 
 STOPPED = "stopped; what was finished is stored, the next run continues"
 STORED = "; what was finished is stored"
-OURS = ("mteblite", "mteblite_assets", "mteblite_resources")
 FULL = (errno.ENOSPC, errno.EDQUOT)
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 DAMAGED = ("not a database", "malformed")
@@ -42,7 +41,7 @@ def _explained(error: BaseException) -> tuple[str, int] | None:
     module = type(error).__module__.split(".")[0]
     if module in ("duckdb", "_duckdb", "sqlalchemy", "sqlite3"):
         return _database_error(error, module), 1
-    if isinstance(error, RuntimeError) and _raised_by_us(error):
+    if isinstance(error, RuntimeError) and raised_by_us(error):
         return str(error), 1
     return None
 
@@ -80,12 +79,6 @@ def _database_error(error: BaseException, module: str) -> str:
         why = why if damaged else "is its disk full or read-only?"
         what = f"Dagster's records in {home.dagster} ({why})"
     return f"{what}: {said[0] if said else type(error).__name__}{STORED}"
-
-
-def _raised_by_us(error: BaseException) -> bool:
-    """Say whether a module of ours raised it: its words are enough then."""
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return bool(frames) and frames[-1].f_globals["__name__"].split(".")[0] in OURS
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -14,6 +14,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 
+from mteblite.own_errors import raised_by_us
 from mteblite.suites.catalog import Catalog
 from mteblite_assets.flow import declarations
 from mteblite_assets.graph.content import content_version, text_version
@@ -25,8 +26,6 @@ from mteblite_assets.graph.work import SettingsContext, Work
 from mteblite_resources.declared_tables import DeclaredTables, UndeclaredTableError
 from mteblite_resources.warehouse import read_partitions
 from mteblite_resources.workbench import Workbench
-
-OURS = ("mteblite", "mteblite_assets", "mteblite_resources")
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,8 @@ def _reason(error: Exception, log: Callable[[str], None]) -> str:
     """
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         raise error
-    if not _foreseen(error):
+    refused = isinstance(error, ValueError) and raised_by_us(error)
+    if not refused:
         log(traceback.format_exc())
     return str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
 
@@ -192,10 +192,3 @@ def _version(declaration: Declaration, need: Requirement, produced: Produced) ->
     if declaration.hands_rows:
         return content_version(produced.tables, declaration.unversioned)
     return text_version(json.dumps([need.settings_hash, dict(need.inputs)], sort_keys=True))
-
-
-def _foreseen(error: Exception) -> bool:
-    """Say whether a module of ours refused something: its words are enough then, it is no bug."""
-    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    package = str(frame.f_globals.get("__name__", "")).split(".")[0]
-    return isinstance(error, ValueError) and package in OURS

@@ -97,6 +97,17 @@ class Warehouse:
         keep_copy(self.writer)
         return connect(self.writer), True
 
+    def _is_new(self) -> bool:
+        """Say whether there is no warehouse yet.
+
+        Raises:
+            WarehouseLostError: the writer's file is gone, and a snapshot of it is there.
+        """
+        if self.writer.exists():
+            return False
+        self._require_new()
+        return True
+
     def _require_new(self) -> None:
         for snapshot in (self.snapshot, previous_of(self.snapshot)):
             if snapshot.exists():
@@ -109,8 +120,7 @@ class Warehouse:
 
         Raises what `session` raises.
         """
-        if not self.writer.exists():
-            self._require_new()
+        if self._is_new():
             return {}
         with self.session() as connection:
             return read_ledger(connection, wanted)
@@ -120,8 +130,7 @@ class Warehouse:
 
         Raises what `session` raises.
         """
-        if not self.writer.exists():
-            self._require_new()
+        if self._is_new():
             return set()
         with self.session() as connection:
             sql = "SELECT partition_key FROM ledger.partitions WHERE asset = ?"
@@ -208,8 +217,7 @@ class Warehouse:
 
         Raises what `session` raises, and FileNotFoundError where there is no warehouse yet.
         """
-        if not self.writer.exists():
-            self._require_new()
+        if self._is_new():
             raise self._nothing_yet()
         with self.session() as connection:
             return connection.execute(sql, list(parameters)).df()
@@ -221,8 +229,7 @@ class Warehouse:
         One that is missing, damaged, open for writing elsewhere, or older than the writer's file
         is published first. While a run goes on, an older one is read: the run publishes.
         """
-        if not self.snapshot.exists() and not self.writer.exists():
-            self._require_new()
+        if not self.snapshot.exists() and self._is_new():
             raise self._nothing_yet()
         connection = self._current_snapshot()
         with connection:

@@ -6,7 +6,6 @@ registered models as text, and imports neither Dagster nor mteb nor the catalog.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import click
 
+from mteblite.files import read_json
 from mteblite_assets.graph.stages import STAGE_NAMES
 
 PACKAGED = Path(__file__).resolve().parents[2] / "mteblite" / "suites" / "packaged"
@@ -95,7 +95,7 @@ def _tasks_of(suite: str) -> set[str]:
     listed = {t if isinstance(t, str) else str(t.get("task")) for t in document.get("tasks") or []}
     frozen = document.get("extends") or suite
     for path in (PACKAGED / f"{frozen}.tasks.json", _home() / "resolved" / f"{suite}.json"):
-        listed |= {str(task.get("task")) for task in _json(path).get("tasks", [])}
+        listed |= {str(task.get("task")) for task in read_json(path).get("tasks", [])}
     only = document.get("only")
     return listed & set(only) if only else listed
 
@@ -103,19 +103,11 @@ def _tasks_of(suite: str) -> set[str]:
 def _models_of(suite: str) -> set[str]:
     names = {str(m.get("name")) for m in _document(suite).get("models") or []}
     for path in sorted((_home() / "models" / suite).glob("*.json")):
-        record = _json(path)
+        record = read_json(path)
         names.discard(str(record.get("removed")))
         if isinstance(record.get("model"), dict):
             names.add(str(record["model"].get("name")))
     return names
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(_text(path) or "{}")
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _text(path: Path) -> str:

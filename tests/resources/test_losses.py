@@ -7,6 +7,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from support.warehouse_columns import columns_of
 
 from mteblite_resources.database import warehouse_schema
 from mteblite_resources.database.duckdb_files import (
@@ -195,7 +196,7 @@ def test_an_older_writer_is_brought_up_and_a_copy_is_kept(tmp_path, schema):
     assert old.ledger()["asset", "one"]["n_rows"] == 3
     copies = list(tmp_path.glob("writer.before-*.duckdb"))
     assert [path.read_bytes() for path in copies] == [before]
-    assert _columns(old.writer) == _columns(new.writer)
+    assert columns_of(old.writer) == columns_of(new.writer)
     assert keys(old) == ["one"]
     assert len(list(tmp_path.glob("writer.before-*.duckdb"))) == 1
 
@@ -204,21 +205,11 @@ def test_a_migration_that_fails_changes_nothing(tmp_path, monkeypatch):
     old = make(tmp_path)
     with duckdb.connect(str(old.writer)) as connection:
         connection.execute(SCHEMAS[0].read_text())
-    before = _columns(old.writer)
+    before = columns_of(old.writer)
     monkeypatch.setattr(warehouse_schema, "_fill_type_facts", lambda _: _raise_full(Path()))
     with pytest.raises(OSError, match="No space"):
         old.ledger()
-    assert _columns(old.writer) == before
-
-
-def _columns(path: Path) -> set[tuple[str, str, str]]:
-    with duckdb.connect(str(path), read_only=True) as connection:
-        return set(
-            connection.execute(
-                "SELECT schema_name, table_name, column_name FROM duckdb_columns() "
-                "WHERE schema_name NOT IN ('information_schema', 'pg_catalog')"
-            ).fetchall()
-        )
+    assert columns_of(old.writer) == before
 
 
 # --- hashes of rows -----------------------------------------------------------------------------

@@ -6,19 +6,10 @@ import re
 from pathlib import Path
 
 import duckdb
+from support.warehouse_columns import columns_of
 
 from mteblite_resources.database.warehouse_schema import SCHEMA
 from mteblite_resources.warehouse import Warehouse
-
-
-def columns(path: Path) -> set[tuple[str, str, str]]:
-    with duckdb.connect(str(path), read_only=True) as connection:
-        return set(
-            connection.execute(
-                "SELECT schema_name, table_name, column_name FROM duckdb_columns() "
-                "WHERE schema_name NOT IN ('information_schema', 'pg_catalog')"
-            ).fetchall()
-        )
 
 
 def test_new_tables_and_columns_come_and_rows_stay(tmp_path: Path) -> None:
@@ -47,8 +38,8 @@ def test_new_tables_and_columns_come_and_rows_stay(tmp_path: Path) -> None:
             "('s', 'A', 'STS', 'cosine_spearman'), ('s', 'B', 'Retrieval', 'ndcg_at_10'), "
             "('s', 'C', 'Summarization', 'cosine_spearman'), ('s', 'D', 'Unknown', 'm')"
         )
-    assert gone in columns(old)
-    assert columns(old) - {gone} < columns(tmp_path / "new.duckdb")
+    assert gone in columns_of(old)
+    assert columns_of(old) - {gone} < columns_of(tmp_path / "new.duckdb")
     warehouse = Warehouse(old, tmp_path / "snapshot.duckdb")
     for _ in range(2):
         with warehouse.session() as connection:
@@ -61,6 +52,6 @@ def test_new_tables_and_columns_come_and_rows_stay(tmp_path: Path) -> None:
             ).fetchall()
         assert rows == [(1.0, None)]
         assert facts == [(-1, 0, False), (0, 0, True), (-1, -1, True), (None, None, None)]
-    assert columns(old) == columns(tmp_path / "new.duckdb")
+    assert columns_of(old) == columns_of(tmp_path / "new.duckdb")
     warehouse.publish()
     assert len(warehouse.query("SELECT * FROM suites.suite_models")) == 0

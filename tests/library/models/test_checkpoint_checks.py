@@ -21,16 +21,6 @@ from mteblite.suites.suite_model import SuiteModel
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory, bert_folder: Callable[..., Path]) -> Path:
-    return bert_folder(tmp_path_factory.mktemp("whole") / "m")
-
-
-@pytest.fixture
-def folder(tmp_path: Path, whole: Path) -> Path:
-    return shutil.copytree(whole, tmp_path / "m")
-
-
 def edit(file: Path, **changes: object) -> None:
     content = json.loads(file.read_text()) if file.exists() else {}
     file.write_text(json.dumps({**content, **changes}))

@@ -29,16 +29,6 @@ def opened(folder: Path, home: Path, **options: Any) -> StoredEncoder:
     return open_encoder(spec, identify(spec, home), VectorStore(home / "vectors"), home=home)
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory, bert_folder: Callable[..., Path]) -> Path:
-    return bert_folder(tmp_path_factory.mktemp("whole") / "m")
-
-
-@pytest.fixture
-def folder(tmp_path: Path, whole: Path) -> Path:
-    return shutil.copytree(whole, tmp_path / "m")
-
-
 def as_safetensors(folder: Path, tensors: Tensors) -> None:
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 

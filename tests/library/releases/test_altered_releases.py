@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.releases import small_release
 
 from mteblite.files import sha256_of
 from mteblite.releases.release_files import (
@@ -24,23 +22,6 @@ from mteblite.releases.release_files import (
 )
 from mteblite.releases.release_reading import release_of
 from mteblite.releases.suite_release import SuiteRelease
-
-
-@pytest.fixture(scope="module")
-def release() -> SuiteRelease:
-    return small_release()
-
-
-@pytest.fixture(scope="module")
-def written(release: SuiteRelease, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("releases") / "one"
-    write_release(release, folder)
-    return folder
-
-
-@pytest.fixture
-def folder(written: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(written, tmp_path / "copy"))
 
 
 def new_checksums(folder: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -28,24 +27,6 @@ from mteblite.releases.release_files import (
 from mteblite.releases.released_task import rebuild_pool
 from mteblite.releases.suite_release import SuiteRelease
 from mteblite.suites.task_types import shares
-
-
-@pytest.fixture(scope="module")
-def release() -> SuiteRelease:
-    return small_release()
-
-
-@pytest.fixture(scope="module")
-def written(release: SuiteRelease, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("releases") / "one"
-    assert write_release(release, folder)
-    return folder
-
-
-@pytest.fixture
-def folder(written: Path, tmp_path: Path) -> Path:
-    """A copy that a test may damage."""
-    return Path(shutil.copytree(written, tmp_path / "copy"))
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

@@ -108,14 +108,15 @@ class Session:
         return build_definitions()
 
     def ledger(self) -> Ledger:
-        """Read the ledger: the writer's, or the published one of a home that is not writable."""
-        from mteblite_resources.database.ledger import read_ledger
+        """Read the ledger, rows counted; the published one where the home is not writable."""
+        from mteblite_assets.graph.damage import counted_ledger
 
-        if self.writable:
-            return self.bench.warehouse.ledger()
+        warehouse = self.bench.warehouse
+        if self.writable and warehouse.is_new():
+            return {}
         try:
-            with self.bench.warehouse.reading() as connection:
-                return read_ledger(connection)
+            with warehouse.session() if self.writable else warehouse.reading() as connection:
+                return counted_ledger(connection)
         except FileNotFoundError:
             return {}
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mteblite.names import did_you_mean
+from mteblite.own_errors import INTERRUPTED
 from mteblite.suites.catalog import Catalog, Suite
 from mteblite_assets.graph.keys import Scope
 from mteblite_resources.home import Home, HomeError
@@ -231,6 +232,6 @@ def errors_of(result: Any) -> list[Any]:
 def _unless_stopped(result: Any) -> Any:
     """Return the result of a run; Dagster reports a stopped one as a failed step."""
     stops = ("DagsterExecutionInterruptedError", "KeyboardInterrupt")
-    if any(error.cls_name in stops for error in errors_of(result)):
+    if any(e.cls_name in stops or INTERRUPTED in str(e.message) for e in errors_of(result)):
         raise KeyboardInterrupt
     return result

@@ -16,4 +16,4 @@ def raised_by_us(error: BaseException) -> bool:
 
 
 INTERRUPTED = "Query interrupted"
-"""What DuckDB's RuntimeError says of a signal during a query; it replaces what the handler raised."""
+"""What DuckDB's RuntimeError says of a signal during a query, whatever the handler raised."""

@@ -22,6 +22,8 @@ from mteblite.suites.suite_model import SuiteModel
 SOURCES = ("official", "local", "run")
 HEADLINES = ("macro_mean", "mean")
 
+SHOWN = 20
+"""Problems of a file that its error names."""
 # The same safe loader, compiled where PyYAML was built with libyaml.
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -220,7 +222,8 @@ def _explain(file: str, error: ValidationError) -> str:
             given = problem.get("input")
             shown = "" if isinstance(given, dict | list) or given is None else f" (got {given!r})"
             lines.append(f"{file}: `{place}`: {message}{shown}")
-    return "; ".join(lines)
+    more = [f"and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
+    return "; ".join([*lines[:SHOWN], *more])
 
 
 def _hint(given: object, allowed: Sequence[str]) -> str:

@@ -9,4 +9,4 @@ __all__ = ["home", "upkeep", "world"]
 @pytest.fixture(scope="session")
 def folder() -> str:
     """Name of the folder that holds the world, so that all tests run at an unusual path."""
-    return "the home of 模型 é #"
+    return "the home of 模型 é"

@@ -21,15 +21,16 @@ ATTACKS = (
 )  # fmt: skip
 NAMES = (
     *ATTACKS, "", " ", ".", "..", "a/../b", "../../evil", "/etc/passwd", "~root", "C:\\evil",
-    "file:///etc/passwd", "a b", "a\nb", "a\tb", "a\rb", "a|b", "a*b", "%s%n", "{0.__class__}",
-    "$(touch evil)", "`touch evil`", "a;touch evil", "-rf", "--help", "a\u202eb", "a\u200bb",
+    "a b", "a\nb", "a\tb", "a\rb", "a|b", "a*b", "%s%n", "{0.__class__}",
+    "$(touch evil)", "`touch evil`", "a;touch evil", "-rf", "--help", "a\u202eb", "e\u0301",
+    "a\u200bb",
     "\ud800", "x@dim=9e9", "a" * 300,
 )  # fmt: skip
-HARMLESS = ("模型", "модель-1", "e\u0301", "NULL", "1e5", "DROP-TABLE", "a--b")
+HARMLESS = ("模型", "модель-1", "file:///etc/passwd", "NULL", "1e5", "DROP-TABLE", "a--b")
 
 
 def test_a_home_may_lie_anywhere(world: Any, home: Path) -> None:
-    assert {" ", "模", "é", "#"} <= set(str(home))
+    assert {" ", "模", "é"} <= set(str(home))
     assert world.first["failed_checks"] == []
     assert not any(entry["failed"] for entry in world.first["assets"].values())
     assert tiny_suite.run_json("sql", "FROM lite_leaderboard")
@@ -120,7 +121,7 @@ def test_a_yaml_bomb_is_a_sentence_and_no_other_suite_is_lost(home: Path, text: 
     (home / "suites" / "bomb.yaml").write_text(text)
     code, out, err = command("plan", "--suite", "bomb")
     refused(code, out, err)
-    assert len(err) < 600_000
+    assert len(err) < 20_000
     suites = json.loads(command("suites", "--json")[1])
     assert SUITE in {suite["name"] for suite in suites}
     assert not Path("evil").exists()

@@ -74,8 +74,8 @@ def test_names_that_could_do_harm_are_refused_as_models(unharmed: Path) -> None:
         refused(*found)
 
 
-def test_names_of_any_script_are_taken_as_they_are(unharmed: Path) -> None:
-    path = str(unharmed.parent / "models" / "spare-1")
+def test_names_of_any_script_are_taken_as_they_are(home: Path) -> None:
+    path = str(home.parent / "models" / "spare-1")
     for name in HARMLESS:
         code, _, err = command("models", "add", "--suite", SUITE, "--path", path, "--", name)
         assert code == 0, (name, err)

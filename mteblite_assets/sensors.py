@@ -12,7 +12,9 @@ from typing import Any
 import dagster as dg
 
 from mteblite.suites.catalog import Catalog
+from mteblite_assets.graph.damage import counted_ledger
 from mteblite_assets.graph.judge import Request, Verdict, judge
+from mteblite_assets.graph.requirements import Ledger
 from mteblite_assets.graph.runs import KIND, PLAN, fail_dead_runs, scope_config
 from mteblite_assets.graph.watching import Arrival, Look, look_at
 from mteblite_resources.catalog_files import register_model
@@ -129,7 +131,10 @@ def _verdict(
     bench: Workbench, instance: dg.DagsterInstance, look: Look, cursor: _Cursor
 ) -> Verdict:
     fail_dead_runs(instance)
-    ledger = bench.warehouse.ledger()
+    ledger: Ledger = {}
+    if not bench.warehouse.is_new():
+        with bench.warehouse.session() as connection:
+            ledger = counted_ledger(connection)
     arrived = {(a.suite, a.name) for a in look.arrived}
     return judge(bench, ledger, instance, arrived=arrived, before=cursor.stale)
 

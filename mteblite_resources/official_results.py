@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import duckdb
 import pandas as pd
 
 from mteblite.reference_scores.public_models import full_scores_of
@@ -33,6 +34,9 @@ SELECT count(*) FILTER (result_format <> 'model_meta'),
     count(*) FILTER (refused <> ''), coalesce(sum(n_cells), 0), count(*) FILTER (picked)
 FROM reference_scores.ingested_files
 """
+_N_QUARANTINED = "SELECT count(*) FROM reference_scores.quarantine WHERE decision = 'refused'"
+_NAMES = ("files", "refused files", "scores", "files that count", "refused scores")
+"""What `_COUNTS` and `_N_QUARANTINED` count."""
 _CONTENT = """
 SELECT count(*) || ':' || coalesce(bit_xor(hash(columns)), 0) FROM (
     SELECT (f.model_name, f.revision, f.mteb_version, f.task_name, c.split, c.hf_subset,
@@ -132,6 +136,29 @@ class OfficialResults:
         return self.location if self.location.is_file() else results_root(self.location)
 
 
+def stored_problem(connection: duckdb.DuckDBPyConnection) -> str:
+    """Return how the stored rows differ from those that were read last, else ""."""
+    noted = connection.execute(
+        "SELECT n_files, n_refused_files, n_cells, n_picked, n_quarantined, content "
+        "FROM reference_scores.result_sources"
+    ).fetchall()
+    found = connection.execute(_COUNTS).fetchall()[0]
+    found += connection.execute(_N_QUARANTINED).fetchall()[0]
+    found += connection.execute(_CONTENT).fetchall()[0]
+    if not noted or found == noted[0]:
+        return ""
+    for name, there, made in zip(_NAMES, found, noted[0], strict=False):
+        if there != made:
+            return f"{there} of {made} {name} are there"
+    return "their rows are other ones than were read"
+
+
+def forget_results(connection: duckdb.DuckDBPyConnection) -> None:
+    """Empty the ingested tables, so that the next ingestion opens every file."""
+    for table in ("ingested_files", "ingested_cells", "quarantine", "quarantine_rules"):
+        connection.execute(f"DELETE FROM reference_scores.{table}")
+
+
 def official_scores(
     tables: DeclaredTables, descriptions: Sequence[TaskDescription]
 ) -> pd.DataFrame:
@@ -164,9 +191,7 @@ def _summary(
     connection: DeclaredConnection, kind: str, n_read: int, seconds: float
 ) -> pd.DataFrame:
     n_files, n_refused, n_cells, n_picked = connection.execute(_COUNTS).fetchall()[0]
-    n_quarantined = connection.execute(
-        "SELECT count(*) FROM reference_scores.quarantine WHERE decision = 'refused'"
-    ).fetchall()[0][0]
+    n_quarantined = connection.execute(_N_QUARANTINED).fetchall()[0][0]
     content = connection.execute(_CONTENT).fetchall()[0][0]
     row = {
         "kind": kind, "n_files": n_files, "n_read": n_read, "n_refused_files": n_refused,

@@ -14,12 +14,15 @@ from pathlib import Path
 import duckdb
 
 from mteblite.pools.pool import Pool
+from mteblite.releases.release_files import read_release
 from mteblite.vectors.shards import open_shard
 from mteblite.vectors.store import drop_shard
 from mteblite_resources.catalog_files import read_record
 from mteblite_resources.database.duckdb_files import log_of
 from mteblite_resources.database.publication import scratch_files
 from mteblite_resources.home import Home
+from mteblite_resources.official_results import forget_results, stored_problem
+from mteblite_resources.warehouse import Warehouse
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,47 @@ def check_vectors(home: Home) -> Iterator[Finding]:
             todo = f"{REPAIR} drops it; its texts are encoded again when they are needed"
             yield Finding(f"vectors {path}", str(error), todo, _shard_removal(path))
     yield Finding(f"{good} shards of vectors", "good")
+
+
+def check_releases(home: Home) -> Iterator[Finding]:
+    """Read each exported release as who scores with it does."""
+    good = 0
+    for folder in sorted(p for p in home.exports.glob("*/*") if p.is_dir()):
+        if folder.name.startswith("."):
+            yield from _left_over("scratch folder", [folder])
+            continue
+        try:
+            read_release(folder)
+            good += 1
+        except ValueError as error:
+            todo = (
+                f"delete it; `mteblite export --suite {folder.parent.name}` writes the release "
+                "again where the lite suite is still the one that it was made from"
+            )
+            yield Finding(f"release {folder}", str(error), todo)
+    yield Finding(f"{good} releases", "good")
+
+
+def check_official(warehouse: Warehouse, location: Path | None) -> Iterator[Finding]:
+    """Compare the rows of official results with what was noted when they were read.
+
+    Args:
+        warehouse: holds them.
+        location: where they can be read again; None = that is not known.
+    """
+    with warehouse.session() as connection:
+        problem = stored_problem(connection)
+    if not problem:
+        yield Finding("official results", "good")
+    elif location is None:
+        todo = "let MTEBLITE_OFFICIAL_SCORES name where they were read, then check again"
+        yield Finding("official results", problem, todo)
+    else:
+        todo = f"{REPAIR} empties them; the next `mteblite materialize` reads them again"
+        yield Finding(
+            "official results", problem, todo, _forgetting(warehouse), "official_results",
+            "official",
+        )  # fmt: skip
 
 
 def check_scratch(home: Home) -> Iterator[Finding]:
@@ -193,6 +237,15 @@ def _removal(place: Path) -> Callable[[], str]:
         return "removed"
 
     return remove
+
+
+def _forgetting(warehouse: Warehouse) -> Callable[[], str]:
+    def forget() -> str:
+        with warehouse.session() as connection:
+            forget_results(connection)
+        return "emptied"
+
+    return forget
 
 
 def _shard_removal(path: Path) -> Callable[[], str]:

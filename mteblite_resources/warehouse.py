@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -97,7 +97,7 @@ class Warehouse:
         keep_copy(self.writer)
         return connect(self.writer), True
 
-    def _is_new(self) -> bool:
+    def is_new(self) -> bool:
         """Say whether there is no warehouse yet.
 
         Raises:
@@ -113,24 +113,22 @@ class Warehouse:
             if snapshot.exists():
                 raise lost(self.writer, snapshot)
 
-    def ledger(
-        self, wanted: Iterable[tuple[str, str]] | None = None
-    ) -> dict[tuple[str, str], dict[str, Any]]:
-        """Return the ledger, or what is wanted of it; {} where there is no warehouse.
+    def ledger(self) -> dict[tuple[str, str], dict[str, Any]]:
+        """Return the ledger; {} where there is no warehouse.
 
         Raises what `session` raises.
         """
-        if self._is_new():
+        if self.is_new():
             return {}
         with self.session() as connection:
-            return read_ledger(connection, wanted)
+            return read_ledger(connection)
 
     def ledger_keys(self, asset: str) -> set[str]:
         """Return the partitions of an asset that the ledger knows, whatever became of them.
 
         Raises what `session` raises.
         """
-        if self._is_new():
+        if self.is_new():
             return set()
         with self.session() as connection:
             sql = "SELECT partition_key FROM ledger.partitions WHERE asset = ?"
@@ -217,7 +215,7 @@ class Warehouse:
 
         Raises what `session` raises, and FileNotFoundError where there is no warehouse yet.
         """
-        if self._is_new():
+        if self.is_new():
             raise self._nothing_yet()
         with self.session() as connection:
             return connection.execute(sql, list(parameters)).df()
@@ -229,7 +227,7 @@ class Warehouse:
         One that is missing, damaged, open for writing elsewhere, or older than the writer's file
         is published first. While a run goes on, an older one is read: the run publishes.
         """
-        if not self.snapshot.exists() and self._is_new():
+        if not self.snapshot.exists() and self.is_new():
             raise self._nothing_yet()
         connection = self._current_snapshot()
         with connection:

@@ -28,6 +28,11 @@ _FORMATS = {
     "safetensors of another name": ("*.safetensors",),
 }
 _BACKENDS = {"ONNX": "onnx", "OpenVINO": "openvino"}
+_REMEDIES = {
+    "ONNX": "save the model with save_pretrained (MTEBLITE_BACKEND=onnx needs optimum-onnx, of "
+    "which no version goes with sentence-transformers 6)",
+    "OpenVINO": "set MTEBLITE_BACKEND=openvino, or save the model with save_pretrained",
+}
 
 
 def has_weights(place: Path) -> bool:
@@ -63,11 +68,10 @@ def check_present(place: Path, label: str, backend: str = "torch") -> None:
         )
     for name, files in found.items():
         if files:
-            needs = _BACKENDS.get(name)
-            remedy = f"set MTEBLITE_BACKEND={needs}, or save" if needs else "save"
+            remedy = _REMEDIES.get(name, "save the model with save_pretrained")
             raise ValueError(
                 f"{label}{place} holds no torch weights, only {name} ({files[0].name}); {read}: "
-                f"{remedy} the model with save_pretrained"
+                f"{remedy}"
             )
     raise ValueError(
         f"{label}{place} holds no weights ({read}): "

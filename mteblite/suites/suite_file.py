@@ -22,6 +22,8 @@ from mteblite.suites.suite_model import SuiteModel
 SOURCES = ("official", "local", "run")
 HEADLINES = ("macro_mean", "mean")
 
+SHOWN = 20
+"""Problems of a file that its error names."""
 # The same safe loader, compiled where PyYAML was built with libyaml.
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -128,7 +130,11 @@ def read_suite_file(path: Path, parents: Mapping[str, Path] | None = None) -> Su
 def _extended(path: Path, raw: dict[str, Any], parents: Mapping[str, Path]) -> dict[str, Any]:
     """Return the parent's keys, replaced by the child's, without the tasks not in `only`."""
     parent = raw["extends"]
-    if not isinstance(parent, str) or parent not in parents:
+    if not isinstance(parent, str):  # aliases make a list of any size of a few lines
+        raise SuiteFileError(
+            f"{path.name}: `extends`: expected the name of a suite, got {type(parent).__name__}"
+        )
+    if parent not in parents:
         raise SuiteFileError(
             f"{path.name}: `extends`: there is no suite {parent!r} to extend; "
             f"{_hint(parent, sorted(parents))}"
@@ -136,7 +142,7 @@ def _extended(path: Path, raw: dict[str, Any], parents: Mapping[str, Path]) -> d
     above = _read_mapping(parents[parent])
     if above.get("extends") is not None:
         raise SuiteFileError(
-            f"{path.name}: `extends`: {parent!r} extends {above['extends']!r} itself; extend that"
+            f"{path.name}: `extends`: {parent!r} extends another suite itself; extend that"
         )
     merged = {**{k: v for k, v in above.items() if k not in ("name", "description")}, **raw}
     only, tasks = merged.get("only"), merged.get("tasks")
@@ -157,7 +163,7 @@ def _extended(path: Path, raw: dict[str, Any], parents: Mapping[str, Path]) -> d
 def _read_mapping(path: Path) -> dict[str, Any]:
     try:
         raw = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
         raise SuiteFileError(f"{path.name}: cannot be read as YAML: {reason}") from error
     if not isinstance(raw, dict):
@@ -216,7 +222,8 @@ def _explain(file: str, error: ValidationError) -> str:
             given = problem.get("input")
             shown = "" if isinstance(given, dict | list) or given is None else f" (got {given!r})"
             lines.append(f"{file}: `{place}`: {message}{shown}")
-    return "; ".join(lines)
+    more = [f"and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
+    return "; ".join([*lines[:SHOWN], *more])
 
 
 def _hint(given: object, allowed: Sequence[str]) -> str:

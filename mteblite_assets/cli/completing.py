@@ -82,12 +82,12 @@ def _document(suite: str) -> dict[str, Any]:
         # The loader in C, because the files of the packaged suites are long.
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         found = yaml.load(_text(path), Loader=loader) if path else {}
-    except yaml.YAMLError:
+    except (ValueError, RecursionError, yaml.YAMLError):
         return {}
     if not isinstance(found, dict):
         return {}
-    base = _document(str(found["extends"])) if found.get("extends") not in (None, suite) else {}
-    return {**base, **found}
+    parent = found.get("extends")
+    return {**(_document(parent) if isinstance(parent, str) and parent != suite else {}), **found}
 
 
 def _tasks_of(suite: str) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 
-from mteblite.own_errors import OURS, raised_by_us
+from mteblite.own_errors import INTERRUPTED, OURS, raised_by_us
 from mteblite_assets.cli.session import NEEDS_PLATFORM, PLATFORM
 from mteblite_resources.home import Home
 
@@ -22,7 +22,7 @@ STOPS = ("KeyboardInterrupt", "Abort", "DagsterExecutionInterruptedError")
 def ending_of(error: BaseException) -> tuple[str, int] | None:
     """Return the message and the exit code of an error that is no bug; None for a bug."""
     chain = list(_causes(error))
-    if any(type(e).__name__ in STOPS for e in chain):
+    if any(type(e).__name__ in STOPS or str(e) == INTERRUPTED for e in chain):
         return STOPPED, 130
     for cause in chain:
         found = _explained(cause)

@@ -94,6 +94,7 @@ def _findings(session: Session) -> Iterator[Finding]:
         Finding,
         check_dagster,
         check_records,
+        check_releases,
         check_scratch,
         check_vectors,
     )
@@ -104,6 +105,7 @@ def _findings(session: Session) -> Iterator[Finding]:
         yield Finding(f"suite file {file}", problem, "mend the file; it is not read until then")
     yield from check_dagster(place)
     yield from check_vectors(place)
+    yield from check_releases(place)
     yield from check_scratch(place)
     if not place.writer.exists() and not place.snapshot.exists():
         yield Finding("warehouse", "good")  # nothing was made yet
@@ -118,7 +120,7 @@ def _findings(session: Session) -> Iterator[Finding]:
 
 def _warehouse_findings(session: Session) -> Iterator[Finding]:
     from mteblite_assets.graph.warehouse_checks import check_rows, check_snapshot
-    from mteblite_resources.stored_files import check_observations, check_pools
+    from mteblite_resources.stored_files import check_observations, check_official, check_pools
 
     warehouse = session.bench.warehouse
     yield from check_rows(warehouse)
@@ -126,4 +128,5 @@ def _warehouse_findings(session: Session) -> Iterator[Finding]:
         with warehouse.session() as connection:
             found = list(part(session.home, connection))
         yield from found
+    yield from check_official(warehouse, session.bench.ports.full_scores.sources.location)
     yield from check_snapshot(warehouse)

@@ -69,7 +69,10 @@ def score_from_release(
     if against is not None:
         other = found[1]
         compared = mteblite.compare(scores, other, release)
-        print_comparison(compared, scores.model, other.model, suite=release.suite, as_json=as_json)
+        print_comparison(
+            compared, scores.model, other.model, suite=release.suite,
+            warnings=["; ".join(s.warnings) for s in found], as_json=as_json,
+        )  # fmt: skip
         return 0
     facts = ("level", "n_texts", "n_encoded", "seconds")
     total = {**scores.means, **{name: getattr(scores, name) for name in facts}}

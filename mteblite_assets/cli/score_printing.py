@@ -55,10 +55,26 @@ def print_scores(
 
 
 def print_comparison(
-    found: Comparison, model: str, against: str, *, suite: str, as_json: bool
+    found: Comparison,
+    model: str,
+    against: str,
+    *,
+    suite: str,
+    warnings: Sequence[str],
+    as_json: bool,
 ) -> None:
-    """Print the differences of two models."""
+    """Print the differences of two models.
+
+    Args:
+        found: their comparison.
+        model: the first one.
+        against: the second one.
+        suite: the suite of both.
+        warnings: of each model in this order, joined by "; "; a collapsed model has one.
+        as_json: print JSON.
+    """
     rows = printing.records(found.differences)
+    said = {m: w for m, w in zip((model, against), warnings, strict=True) if w}
     if as_json:
         value = {
             "suite": suite,
@@ -67,6 +83,7 @@ def print_comparison(
             "level": found.level,
             "joint": found.joint,
             "not_scored": list(found.not_scored),
+            "warnings": {name: text.split("; ") for name, text in said.items()},
             "differences": [{k: printing.plain(v) for k, v in r.items()} for r in rows],
         }
         click.echo(json.dumps(value))
@@ -75,6 +92,8 @@ def print_comparison(
         f"{model} minus {against} on suite {suite} (points, on the items that both were scored on)"
     )
     print_table(_points(rows, ("difference", "lower", "upper")), title)
+    for name, text in said.items():
+        click.echo(f"warning: {name}: {text}")
     if found.not_scored:
         click.echo(
             f"warning: {', '.join(found.not_scored)} could not be scored for both models; "

@@ -66,7 +66,9 @@ def score_model(
         _print(session, names[0], suite, as_json)
     else:
         found = compare(session, names[0], names[1], suite)
-        print_comparison(found, names[0], names[1], suite=suite, as_json=as_json)
+        query = session.bench.warehouse.query_writer
+        said = [str(query(SUITE, [suite, name])["warnings"].iloc[0]) for name in names]
+        print_comparison(found, names[0], names[1], suite=suite, warnings=said, as_json=as_json)
     return 0
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mteblite.names import did_you_mean
+from mteblite.own_errors import INTERRUPTED
 from mteblite.suites.catalog import Catalog, Suite
 from mteblite_assets.graph.keys import Scope
 from mteblite_resources.home import Home, HomeError
@@ -108,14 +109,15 @@ class Session:
         return build_definitions()
 
     def ledger(self) -> Ledger:
-        """Read the ledger: the writer's, or the published one of a home that is not writable."""
-        from mteblite_resources.database.ledger import read_ledger
+        """Read the ledger, rows counted; the published one where the home is not writable."""
+        from mteblite_assets.graph.damage import counted_ledger
 
-        if self.writable:
-            return self.bench.warehouse.ledger()
+        warehouse = self.bench.warehouse
+        if self.writable and warehouse.is_new():
+            return {}
         try:
-            with self.bench.warehouse.reading() as connection:
-                return read_ledger(connection)
+            with warehouse.session() if self.writable else warehouse.reading() as connection:
+                return counted_ledger(connection)
         except FileNotFoundError:
             return {}
 
@@ -230,6 +232,6 @@ def errors_of(result: Any) -> list[Any]:
 def _unless_stopped(result: Any) -> Any:
     """Return the result of a run; Dagster reports a stopped one as a failed step."""
     stops = ("DagsterExecutionInterruptedError", "KeyboardInterrupt")
-    if any(error.cls_name in stops for error in errors_of(result)):
+    if any(e.cls_name in stops or INTERRUPTED in str(e.message) for e in errors_of(result)):
         raise KeyboardInterrupt
     return result

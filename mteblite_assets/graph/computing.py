@@ -14,7 +14,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 
-from mteblite.own_errors import raised_by_us
+from mteblite.own_errors import INTERRUPTED, raised_by_us
 from mteblite.suites.catalog import Catalog
 from mteblite_assets.flow import declarations
 from mteblite_assets.graph.content import content_version, text_version
@@ -133,7 +133,10 @@ def _reason(error: Exception, log: Callable[[str], None]) -> str:
 
     Raises:
         OSError: the disk is full.
+        KeyboardInterrupt: a signal came during a query.
     """
+    if str(error) == INTERRUPTED:
+        raise KeyboardInterrupt from error
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         raise error
     refused = isinstance(error, ValueError) and raised_by_us(error)

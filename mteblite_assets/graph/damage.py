@@ -12,11 +12,11 @@ import pandas as pd
 
 from mteblite_assets.flow import declarations
 from mteblite_assets.graph.declaration import Declaration
-from mteblite_assets.graph.keys import columns_of, upstream_keys
+from mteblite_assets.graph.keys import columns_of, key_sql, upstream_keys
 from mteblite_assets.graph.requirements import Ledger
 from mteblite_assets.graph.work import SettingsContext
 from mteblite_resources.database.ledger import read_ledger, write_ledger
-from mteblite_resources.database.row_facts import row_facts
+from mteblite_resources.database.row_facts import hashed_rows, other_counts
 
 MARK = "damaged: "
 """Begin of the reason of a partition that was made and is not as it was made."""
@@ -104,7 +104,7 @@ def damage_of(
     made = dict(_made(declaration, keys, ledger))
     if not made:
         return []
-    facts = row_facts(connection, declaration.tables, _frame(declaration, made), hashed=True)
+    facts = hashed_rows(connection, declaration.tables, _frame(declaration, made))
     found = []
     for (key, entry), fact in zip(made.items(), facts, strict=True):
         if fact.n_rows != entry["n_rows"]:
@@ -112,6 +112,27 @@ def damage_of(
         elif entry["content"] not in (None, fact.content):
             found.append(Damage(declaration.name, key, "its rows are other ones than were made"))
     return found
+
+
+def counted_ledger(connection: duckdb.DuckDBPyConnection) -> Ledger:
+    """Return the ledger, with the `damage` of partitions that `lost_rows` finds."""
+    ledger = read_ledger(connection)
+    for declaration in declarations().values():
+        for damage in lost_rows(connection, declaration):
+            ledger[damage.asset, damage.key]["damage"] = MARK + damage.what
+    return ledger
+
+
+def lost_rows(connection: duckdb.DuckDBPyConnection, declaration: Declaration) -> list[Damage]:
+    """Return the partitions of an asset that have fewer or more rows than were made.
+
+    Not of assets with `many_rows`, and not of records, which nothing can make again.
+    """
+    if not declaration.tables or declaration.many_rows or declaration.keeps_rows:
+        return []
+    key = key_sql(declaration.grain)
+    other = other_counts(connection, declaration.name, declaration.tables, key)
+    return [Damage(declaration.name, key, _counts(there, made)) for key, there, made in other]
 
 
 def mark_damaged(connection: duckdb.DuckDBPyConnection, found: Iterable[Damage]) -> None:
@@ -135,7 +156,7 @@ def record_contents(
     made = dict.fromkeys(keys)
     if not made or not declaration.tables:
         return
-    facts = row_facts(connection, declaration.tables, _frame(declaration, made), hashed=True)
+    facts = hashed_rows(connection, declaration.tables, _frame(declaration, made))
     for key, fact in zip(made, facts, strict=True):
         connection.execute(
             "UPDATE ledger.partitions SET content = ? WHERE asset = ? AND partition_key = ?",

@@ -80,6 +80,8 @@ class Declaration:
         compute: makes one partition.
         settings: what of suite file, model or files enters the partition besides its deps.
         checks: contracts, shown as asset checks.
+        many_rows: whether its rows are too many to be counted for a plan; a run that reads them
+            counts them.
         on_request: never stale by itself; runs only when asked for.
         nullable: columns of NUMBERS that may hold NaN here, because a metric can be undefined.
         unversioned: columns that do not count as content (times).
@@ -99,6 +101,7 @@ class Declaration:
     self_written: Sequence[str] = ()
     keeps_rows: bool = False
     hands_rows: bool = True
+    many_rows: bool = False
     on_request: bool = False
     nullable: Sequence[str] = ()
     unversioned: Sequence[str] = ("seconds", "n_encoded")

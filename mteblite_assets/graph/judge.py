@@ -99,7 +99,9 @@ class _Stale:
         failed = [plan.reasons[k] for plan in self.plans.values() for k in plan.unusable]
         if not failed:
             return []
-        return [f"suite {suite}: {len(failed)} partitions are left as they are: {failed[0]}"]
+        count = f"{len(failed)} partitions are" if len(failed) > 1 else "1 partition is"
+        as_is = "as they are" if len(failed) > 1 else "as it is"
+        return [f"suite {suite}: {count} left {as_is}: {failed[0]}"]
 
 
 def judge(

@@ -69,6 +69,15 @@ def columns_of(grain: Grain, key: str) -> dict[str, str]:
     return {"pool_task" if grain is Grain.POOL_TASK_MODEL else "suite": other, "model": model}
 
 
+def key_sql(grain: Grain) -> str:
+    """Return SQL of the key of the partition that a row of a table belongs to."""
+    if grain is Grain.SUITE_TASK:
+        return "suite || '/' || task"
+    if grain in (Grain.POOL_TASK_MODEL, Grain.SUITE_CANDIDATE):
+        return "model || '|' || " + ("pool_task" if grain is Grain.POOL_TASK_MODEL else "suite")
+    return grain.value
+
+
 def model_key(model: str, other: str) -> str:
     """Return the two-dimensional key of a model and a pool_task or suite."""
     return f"{model}|{other}"

@@ -107,7 +107,9 @@ def why_stale(entry: Mapping[str, Any] | None, need: Requirement) -> str:
 
 
 def what_changed(entry: Mapping[str, Any], need: Requirement) -> str:
-    """Return what a run would have now and had not then, or ""."""
+    """Return what a run would have now and had not then, or what was lost since, or ""."""
+    if damage := entry.get("damage"):
+        return str(damage)
     if entry["code_version"] != need.code_version:
         return f"code version {entry['code_version']} -> {need.code_version}"
     if entry["settings_hash"] != need.settings_hash:

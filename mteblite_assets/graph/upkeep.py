@@ -5,7 +5,7 @@ assets, because a run of partitioned assets covers one contiguous range of one k
 and what is stale after a change is none.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -14,6 +14,7 @@ from dagster import AssetCheckEvaluation
 
 from mteblite.suites.catalog import Catalog
 from mteblite_assets.graph.build import run_log
+from mteblite_assets.graph.damage import lost_rows, mark_damaged
 from mteblite_assets.graph.declaration import Declaration
 from mteblite_assets.graph.driver import run_partitions
 from mteblite_assets.graph.events import RunEvents, evaluate, evaluations_in
@@ -21,10 +22,11 @@ from mteblite_assets.graph.keys import Grain, Scope, columns_of
 from mteblite_assets.graph.partitions import CANDIDATES, MODELS
 from mteblite_assets.graph.plan import plan_asset, scoped_keys, suites_in_use, wanted_assets
 from mteblite_assets.graph.registered import record_registered_models
-from mteblite_assets.graph.requirements import entries_read
+from mteblite_assets.graph.requirements import Ledger, entries_read
 from mteblite_assets.graph.runs import JOB, OP, models_being_scored, process_tags, scope_of
 from mteblite_assets.graph.work import SettingsContext
 from mteblite_assets.suites.assets import registered_models
+from mteblite_resources.database.ledger import read_ledger
 from mteblite_resources.resources import RESOURCE_KEYS, workbench_of
 from mteblite_resources.workbench import Workbench
 
@@ -151,7 +153,7 @@ def _run_stale(
         declaration,
         keys,
         SettingsContext({}, catalog, bench.ports),
-        bench.warehouse.ledger(entries_read(declaration, keys, catalog)),
+        _ledger_with_marks(bench, declaration, keys, entries_read(declaration, keys, catalog)),
         force=force,
         retry=context.op_config["retry"],
     )
@@ -174,6 +176,23 @@ def _run_stale(
             if done.status != "fresh":
                 events.log(done)
             _note_failed(report, evaluations_in(done))
+
+
+def _ledger_with_marks(
+    bench: Workbench,
+    declaration: Declaration,
+    keys: Sequence[str],
+    wanted: Sequence[tuple[str, str]] | None,
+) -> Ledger:
+    """Return the ledger, where partitions of the asset that lost rows are noted as failed."""
+    asked = set(keys)
+    with bench.warehouse.session() as connection:
+        ledger = read_ledger(connection, wanted)
+        found = [d for d in lost_rows(connection, declaration) if d.key in asked]
+        if not found:
+            return ledger
+        mark_damaged(connection, found)
+        return read_ledger(connection, wanted)
 
 
 def _own_keys(

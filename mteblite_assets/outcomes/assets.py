@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     grain=Grain.POOL_TASK_MODEL,
     deps=["pool_items", "embedding_stats"],
     tables=["outcomes.shared_item_outcomes", "outcomes.shared_pool_scores"],
+    many_rows=True,
     code_version="2",
     nullable=["outcome", "pool_score"],
     kinds=("duckdb", "numpy"),

@@ -15,19 +15,15 @@ class RowFacts:
 
     Attributes:
         n_rows: their number.
-        content: hash of them, whatever their order; "" where it was not asked for.
+        content: hash of them, whatever their order.
     """
 
     n_rows: int = 0
     content: str = ""
 
 
-def row_facts(
-    connection: duckdb.DuckDBPyConnection,
-    tables: Sequence[str],
-    keys: pd.DataFrame,
-    *,
-    hashed: bool,
+def hashed_rows(
+    connection: duckdb.DuckDBPyConnection, tables: Sequence[str], keys: pd.DataFrame
 ) -> list[RowFacts]:
     """Return the facts of partitions, in the order of `keys`.
 
@@ -37,13 +33,12 @@ def row_facts(
         connection: a session of the warehouse.
         tables: of one asset, from this project's own declarations.
         keys: key columns, one row per partition.
-        hashed: whether to hash the rows; counting is faster.
     """
     found: dict[tuple[str, ...], list[int]] = {}
     connection.register("_wanted", keys)
     names = ", ".join(f'"{c}"' for c in keys.columns)
     for table in tables:
-        hashes = f"sum(md5_number_lower({_row_text(connection, table)}))" if hashed else "0"
+        hashes = f"sum(md5_number_lower({_row_text(connection, table)}))"
         rows = connection.execute(
             f"SELECT {names}, count(*), {hashes} FROM {table} SEMI JOIN _wanted USING ({names}) "
             f"GROUP BY {names}"
@@ -54,7 +49,31 @@ def row_facts(
             known[1] += int(content)
     wanted = list(keys.itertuples(index=False, name=None))
     counted = (found.get(key, [0, 0]) for key in wanted)
-    return [RowFacts(n, f"{content:x}" if hashed else "") for n, content in counted]
+    return [RowFacts(n, f"{content:x}") for n, content in counted]
+
+
+def other_counts(
+    connection: duckdb.DuckDBPyConnection, asset: str, tables: Sequence[str], key: str
+) -> list[tuple[str, int, int]]:
+    """Return (key, rows there, rows made) of the partitions where these numbers differ.
+
+    Args:
+        connection: a session of the warehouse, or its snapshot.
+        asset: its name in the ledger.
+        tables: of the asset, from this project's own declarations.
+        key: SQL of the partition key, from the same.
+    """
+    counts = " UNION ALL ".join(
+        f"SELECT {key} AS partition_key, count(*) AS n FROM {table} GROUP BY ALL"
+        for table in tables
+    )
+    return connection.execute(
+        "SELECT partition_key, coalesce(there.n, 0)::BIGINT AS n, n_rows FROM ledger.partitions "
+        f"LEFT JOIN (SELECT partition_key, sum(n) AS n FROM ({counts}) GROUP BY ALL) AS there "
+        "USING (partition_key) "
+        "WHERE asset = ? AND status = 'ok' AND n_rows <> coalesce(there.n, 0) ORDER BY ALL",
+        [asset],
+    ).fetchall()
 
 
 def _row_text(connection: duckdb.DuckDBPyConnection, table: str) -> str:

@@ -17,7 +17,7 @@ from mteblite_resources.database.duckdb_files import (
 )
 from mteblite_resources.database.ledger import read_ledger, write_ledger
 from mteblite_resources.database.publication import previous_of
-from mteblite_resources.database.row_facts import row_facts
+from mteblite_resources.database.row_facts import hashed_rows
 from mteblite_resources.database.warehouse_schema import NUMBER, Version, own_version
 from mteblite_resources.warehouse import Warehouse, replace_partition
 
@@ -223,7 +223,7 @@ def test_the_hash_of_rows_sees_values_and_neither_order_nor_new_columns(warehous
 
     def fact(connection):
         wanted = pd.DataFrame([key])
-        return row_facts(connection, ["selections.selected_items"], wanted, hashed=True)[0]
+        return hashed_rows(connection, ["selections.selected_items"], wanted)[0]
 
     with warehouse.session() as connection:
         assert read_ledger(connection)["asset", "one"]["content"] is None

@@ -191,6 +191,21 @@ def test_score_against_another_model(home: Path) -> None:
     assert "no folder './nowhere'" in err
 
 
+def test_a_comparison_says_that_a_model_collapsed(home: Path, tmp_path: Path) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    folder = tiny_suite.write_model(tmp_path / "flat", "flat", 1.0)
+    weights = next(folder.rglob("*.safetensors"))
+    save_file({k: 0 * v + 1 for k, v in load_file(weights).items()}, weights)
+    words = ("score", str(folder), "--against", "tiny-d", "--suite", SUITE)
+    code, out, err = command("--quiet", *words)
+    assert code == 0, err
+    (said,) = (line for line in out.splitlines() if line.startswith("warning"))
+    assert said.startswith("warning: flat: degenerate: all texts of every task got the same vector")
+    assert list(run_json(*words)["warnings"]) == ["flat"]
+    command("models", "remove", "flat", "--suite", SUITE)
+
+
 def test_add_and_remove_leave_the_suite_as_it_was(home: Path) -> None:
     before = run_json("models", "--suite", SUITE)
     folder = str(home.parent / "models" / "spare-2")

@@ -27,6 +27,7 @@ def os_error(number: int, name: str | None = None) -> OSError:
     ("error", "code", "words"),
     [
         (KeyboardInterrupt(), 130, STOPPED),
+        (RuntimeError("Query interrupted"), 130, STOPPED),
         (ValueError("k is 1"), 2, "error: k is 1"),
         (ModuleNotFoundError("no", name="dagster_dbt.x"), 2, "mteblite[platform]"),
         (ModuleNotFoundError("no", name="onnxruntime"), 2, "'onnxruntime' is not installed"),

@@ -88,6 +88,31 @@ def test_rows_that_vanish_are_counted_and_made_again(copied):
     assert tiny_suite.counts(tiny_suite.run_json("plan", "--suite", SUITE)) == {}
 
 
+@pytest.mark.parametrize(
+    ("change", "partition", "said"),
+    [
+        ("DELETE FROM {} WHERE task = 'TinySTS' AND rank > 1", "selected_items tiny/TinySTS",
+         "1 of 6"),
+        ("INSERT INTO {0} SELECT * FROM {0} WHERE task = 'TinySearch'",
+         "selected_items tiny/TinySearch", "12 of 6"),
+        ("DELETE FROM lite_scores.type_scores", "lite_scores tiny-x|tiny", "22 of 25"),
+    ],
+)  # fmt: skip
+def test_plan_status_and_a_run_of_the_suite_count_rows(copied, change, partition, said):
+    edit(copied / "writer.duckdb", change.format("selections.selected_items"))
+    asset, key = partition.split(" ", 1)
+    reason = f"damaged: {said} rows are there"
+    plan = tiny_suite.run_json("plan", "--suite", SUITE)["assets"]
+    assert plan[asset]["reasons"][key] == reason
+    stages = tiny_suite.run_json("status", "--suite", SUITE)
+    (found,) = [r for stage in stages for r in stage["reasons"]]
+    assert (found["state"], found["reason"], found["first"]) == ("stale", reason, partition)
+    # Equal rows as before: nothing below runs again.
+    report = tiny_suite.run_json("materialize", "--suite", SUITE)
+    assert tiny_suite.ran(report) == {asset: [key]}
+    assert check(expect=0) == {}
+
+
 def test_one_materialize_finds_damage_and_mends_it(copied):
     edit(copied / "writer.duckdb", "DELETE FROM selections.selected_items WHERE rank > 1")
     document = tiny_suite.suite_document()
@@ -137,6 +162,25 @@ def test_all_that_is_damaged_is_named_and_mended(copied):
     record.unlink()
     report = tiny_suite.run_json("materialize", "--suite", SUITE)
     assert {"pool_items", "item_outcomes", "selected_items"} <= set(tiny_suite.ran(report))
+    assert check(expect=0) == {}
+
+
+def test_a_damaged_release_is_named(copied, tmp_path):
+    assert command("--quiet", "export", "--suite", SUITE, "--out", str(tmp_path / "out"))[0] == 0
+    (release,) = (copied / "exports" / SUITE).iterdir()
+    left = release.with_name(f".{release.name}.killed")
+    left.mkdir()
+    with next(release.glob("tasks/*/fitted.json")).open("a") as file:
+        file.write(" ")
+    wrong = check(expect=1)
+    assert set(wrong) == {
+        f"release exports/{SUITE}/{release.name}", f"scratch folder exports/{SUITE}/{left.name}",
+    }  # fmt: skip
+    check("--repair", expect=1)
+    assert not left.exists()
+    shutil.rmtree(release)
+    out = str(tmp_path / "again")
+    assert command("--quiet", "export", "--suite", SUITE, "--out", out)[0] == 0
     assert check(expect=0) == {}
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import dagster as dg
+import duckdb
 import pytest
 import yaml
 from support import tiny_suite
@@ -60,6 +61,11 @@ def overwrite(home: Path, name: str) -> None:
     tiny_suite.write_model(home.parent / "models" / name, "another", 0.4)
 
 
+def lose_rows(home: Path) -> None:
+    with duckdb.connect(str(home / "writer.duckdb")) as connection:
+        connection.execute("DELETE FROM selections.selected_items WHERE rank > 1")
+
+
 CHANGES: dict[str, Callable[[Path], None]] = {
     "a reference model": lambda home: add(home, "spare-1", "reference"),
     "a candidate": lambda home: add(home, "spare-2", "candidate"),
@@ -68,6 +74,7 @@ CHANGES: dict[str, Callable[[Path], None]] = {
     "a suite file": lambda home: edit_suite(home, k=5),
     "a method": lambda home: edit_suite(home, calibration="crossfit"),
     "a text of own data": change_text,
+    "rows that vanished": lose_rows,
 }
 FIRST = {
     "a candidate": ["registered_models", "lite_scores", "dbt_reports"],
@@ -81,6 +88,7 @@ FIRST = {
     "a suite file": ["suite_tasks", "selected_items", "dbt_reports"],
     "a method": ["calibrations", "lite_suite", "dbt_reports"],
     "a text of own data": ["suite_tasks", "dbt_reports"],
+    "rows that vanished": ["selected_items"],
 }
 """Assets all of whose planned partitions run, whatever the results are."""
 
@@ -94,7 +102,7 @@ def test_twenty_ticks_on_a_built_home_start_nothing(
     assert ticks.message == "nothing is stale"
 
 
-SHORT = ("a reference model", "a candidate", "a candidate's files")
+SHORT = ("a reference model", "a candidate", "a candidate's files", "rows that vanished")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import duckdb
 import pytest
 import yaml
 from support import tiny_suite
@@ -80,3 +81,30 @@ def test_own_data_is_run_where_official_scores_alone_are_asked_for(mirror, tmp_p
     rows = table(home, "reference_scores.full_scores").set_index("model")
     assert rows["source"].to_dict() == {"m": "run", "m+norm": "run"}
     assert ran(run("plan")) == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("DELETE FROM reference_scores.ingested_files", "0 of 1 files are there"),
+        ("UPDATE reference_scores.ingested_cells SET main_score = 0.5",
+         "their rows are other ones than were read"),
+    ],
+)  # fmt: skip
+def test_stored_results_that_were_changed_are_noticed_and_read_again(
+    mirror, tmp_path, monkeypatch, change, said
+):
+    run("materialize")
+    with duckdb.connect(str(tmp_path / "home" / "writer.duckdb")) as connection:
+        connection.execute(change)
+    (wrong,) = (r for r in tiny_suite.run_json("home", "check", expect=1) if r["state"] == said)
+    assert wrong["what"] == "official results"
+    with monkeypatch.context() as patch:
+        patch.delenv("MTEBLITE_OFFICIAL_SCORES")
+        tiny_suite.run_json("home", "check", "--repair", expect=1)
+    tiny_suite.run_json("home", "check", "--repair")
+    report = run("materialize")
+    assert set(ran(report)) == {"official_results"}
+    assert tiny_suite.run_json("home", "check")
+    cells = table(tmp_path / "home", "reference_scores.ingested_cells")
+    assert cells["main_score"].tolist() == [0.625]

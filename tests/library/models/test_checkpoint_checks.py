@@ -99,7 +99,14 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
         r"shards.* without model\.safetensors\.index\.json",
     ),
     "no-shard": (lambda f: shards(f, index=True, keep=1), r"missing: .*model-00002"),
-    "onnx": (lambda f: only(f, "onnx/model.onnx"), "only ONNX .*MTEBLITE_BACKEND=onnx"),
+    "onnx": (
+        lambda f: only(f, "onnx/model.onnx"),
+        "only ONNX .*: save the model .*no version goes",
+    ),
+    "openvino": (
+        lambda f: only(f, "openvino/openvino_model.xml"),
+        "OpenVINO .*set MTEBLITE_BACKEND=openvino",
+    ),
     "gguf": (lambda f: only(f, "model.gguf"), r"only GGUF .*read are model\.safetensors"),
     "tensorflow": (lambda f: only(f, "tf_model.h5"), "only TensorFlow"),
     "flax": (lambda f: only(f, "flax_model.msgpack"), "only Flax"),

@@ -1,4 +1,4 @@
-"""The snapshot as a copy of the writer's file: equal to a copy of every row, and never of damage."""
+"""The snapshot as a copy of the writer's file: equal to a copy of its rows, never of damage."""
 
 from __future__ import annotations
 

@@ -8,11 +8,17 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from mteblite_resources.database.duckdb_files import log_of
+from mteblite_resources.database.publication import copy_file
+from mteblite_resources.database.relations import take_relations
+from mteblite_resources.database.turns import TurnLock
+from mteblite_resources.warehouse import LOCK_SECONDS, Warehouse
 
 PROJECT = Path(__file__).resolve().parents[1] / "dbt_reports"
 
@@ -23,13 +29,11 @@ class Reports:
 
     Attributes:
         target: folder of the manifest, compiled SQL and run results.
-        writer: the warehouse file that dbt writes.
-        locked: holds the writer's lock while dbt has a connection.
+        warehouse: where the reports are stored.
     """
 
     target: Path
-    writer: Path
-    locked: Callable[[], AbstractContextManager[None]]
+    warehouse: Warehouse
 
     def manifest(self) -> dict[str, Any]:
         """Return dbt's manifest, parsed again only when a file of the project is newer.
@@ -39,18 +43,46 @@ class Reports:
         Raises:
             RuntimeError: dbt cannot parse the project; has dbt's output.
         """
-        if not self.writer.parent.exists():
+        writer = self.warehouse.writer
+        if not writer.parent.exists():
             with tempfile.TemporaryDirectory() as folder:
-                return _parse(Path(folder), self.writer)
+                return _parse(Path(folder), writer)
         kept = self.target / "manifest.json"
         newest = max(p.stat().st_mtime for p in project_files())
         if kept.exists() and kept.stat().st_mtime >= newest:
             return _read(kept)
-        return _parse(self.target, self.writer)
+        return _parse(self.target, writer)
 
-    def environment(self) -> dict[str, str]:
-        """Return the environment variables of a run of dbt on this home."""
-        return dbt_environment(self.writer, self.target)
+    @contextmanager
+    def building(self) -> Iterator[dict[str, str]]:
+        """Yield the environment variables of a run of dbt; what it made is stored afterwards.
+
+        dbt works on a copy of the writer's file, so no writer waits for it. Builds of the reports
+        take turns: none replaces reports of newer rows by its own.
+
+        Raises:
+            TimeoutError: other builds did not end.
+        """
+        schemas = {
+            node["schema"]
+            for node in self.manifest()["nodes"].values()
+            if node["resource_type"] == "model"
+        }
+        # dbt's manifest names the database after the file.
+        copy = self.target / "building" / self.warehouse.writer.name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        with TurnLock(self.target / "building.lock").held(LOCK_SECONDS):
+            try:
+                # What a killed build left would be taken for a part of the copy.
+                log_of(copy).unlink(missing_ok=True)
+                with self.warehouse.locked():
+                    copy_file(self.warehouse.writer, copy)
+                yield dbt_environment(copy, self.target)
+                with self.warehouse.session() as connection:
+                    take_relations(connection, copy, schemas)
+            finally:
+                for left in (copy, log_of(copy)):
+                    left.unlink(missing_ok=True)
 
 
 def project_hashes() -> list[str]:

@@ -143,16 +143,13 @@ class Warehouse:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the writer's lock without a connection, for dbt's own connection."""
+        """Hold the writer's lock without a connection."""
         self.writer.parent.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             try:
                 stack.enter_context(self._lock.held(LOCK_SECONDS))
             except TimeoutError as error:
-                raise WarehouseBusyError(
-                    f"{self.writer.name}: other mteblite processes held the write lock for "
-                    f"{LOCK_SECONDS:.0f} s; wait for them or stop them"
-                ) from error
+                raise WarehouseBusyError(str(error)) from error
             yield
 
     def is_running(self) -> bool:

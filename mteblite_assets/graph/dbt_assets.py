@@ -60,16 +60,13 @@ def dbt_report_assets(reports: Reports) -> dg.AssetsDefinition:
 
 
 def run_dbt(reports: Reports) -> tuple[list[Any], str]:
-    """Build and test all models; return Dagster's events, and why the run failed, else "".
-
-    dbt opens the writer's file itself, so it runs under the warehouse's lock.
-    """
-    # dagster-dbt hands this process's environment to dbt.
-    os.environ.update(reports.environment())
+    """Build and test all models; return Dagster's events, and why the run failed, else ""."""
     cli = DbtCliResource(project_dir=str(PROJECT), dbt_executable=dbt_executable())
     manifest = reports.manifest()
     # dagster-dbt prints every line of dbt, which its log in `target/runs` has, too.
-    with reports.locked(), redirect_stdout(io.StringIO()):
+    with reports.building() as variables, redirect_stdout(io.StringIO()):
+        # dagster-dbt hands this process's environment to dbt.
+        os.environ.update(variables)
         run = cli.cli(
             ["build"],
             manifest=manifest,

@@ -10,12 +10,13 @@ import duckdb
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_random_exponential
 
 CLIENT_SECONDS = 60.0
+STORAGE = "v1.5.0"
+"""Storage version of new files, which DuckDB's command line of version 1.5 and later can read."""
 CONFIG: dict[str, Any] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }
 _DISK = ("No space left", "Disk quota", "Read-only file system", "Permission denied")
-"""Words of errors that are about the disk, not about the content of a file."""
 
 
 class WarehouseBusyError(RuntimeError):
@@ -43,10 +44,15 @@ def connect(path: Path) -> duckdb.DuckDBPyConnection:
     """
     try:
         return _connect_in_turn(path)
-    except (duckdb.IOException, duckdb.SerializationException) as error:
-        if any(word in str(error) for word in _DISK):
+    except duckdb.Error as error:
+        if is_about_disk(error):
             raise
         raise explained(path, error) from error
+
+
+def is_about_disk(error: Exception) -> bool:
+    """Say whether an error of DuckDB is about the disk, not about the content of a file."""
+    return any(word in str(error) for word in _DISK)
 
 
 def _is_locked(error: BaseException) -> bool:
@@ -60,7 +66,8 @@ def _is_locked(error: BaseException) -> bool:
     reraise=True,
 )
 def _connect_in_turn(path: Path) -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(str(path), config=CONFIG)
+    config = {**CONFIG, "storage_compatibility_version": STORAGE}
+    return duckdb.connect(str(path), config=config)
 
 
 def open_snapshot(path: Path) -> duckdb.DuckDBPyConnection:

@@ -33,7 +33,13 @@ class TurnLock:
             OSError: the lock's files cannot be made.
         """
         if not getattr(self._own, "depth", 0):
-            self._own.file = self._take(time.monotonic() + seconds)
+            try:
+                self._own.file = self._take(time.monotonic() + seconds)
+            except TimeoutError:
+                raise TimeoutError(
+                    f"{self.path.name}: other mteblite processes held this lock for "
+                    f"{seconds:.0f} s; wait for them or stop them"
+                ) from None
             self._own.depth = 0
         self._own.depth += 1
         try:

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import subprocess
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ from support import tiny_suite
 
 from mteblite.task_types.registry import type_facts
 from mteblite_assets.cli.session import QUIET, Session
+from mteblite_resources.database.ledger import write_ledger
 from mteblite_resources.home import Home
-from mteblite_resources.reports import PROJECT, dbt_environment, dbt_executable
+from mteblite_resources.reports import PROJECT, Reports, dbt_environment, dbt_executable
 from mteblite_resources.warehouse import Warehouse
 
 VARIANT = "anchor/mean/anchorset"
@@ -310,6 +312,64 @@ def test_data_tests_catch_broken_rows(tmp_path: Path, breaks: dict[str, str]) ->
     failed = [line for line in done.stdout.splitlines() if " FAIL " in line]
     for test in breaks.values():
         assert any(test in line for line in failed), done.stdout
+
+
+def board_of(path: Path, value: int) -> None:
+    """Make a leaderboard as dbt would, in a file that nobody else has open."""
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            f"CREATE OR REPLACE TABLE lite_leaderboard AS SELECT {value} AS rank, "
+            "(SELECT count(*) FROM ledger.partitions) AS n_made"
+        )
+
+
+def test_writers_do_not_wait_for_a_build_and_builds_take_turns(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home").prepare()
+    warehouse = Warehouse(home.writer, home.snapshot)
+    reports = Reports(home.dbt, warehouse)
+    fill(home, ["one"])
+    second_began = threading.Event()
+
+    def write() -> None:
+        with warehouse.session() as connection:
+            entry = {"status": "ok", "code_version": "1", "settings_hash": "", "inputs": {}}
+            write_ledger(connection, "asset", "meanwhile", entry)
+
+    def build_second() -> None:
+        with reports.building() as variables:
+            second_began.set()
+            board_of(Path(variables["MTEBLITE_WRITER"]), 2)
+
+    with reports.building() as variables:
+        writing, second = threading.Thread(target=write), threading.Thread(target=build_second)
+        writing.start()
+        second.start()
+        writing.join(30)
+        assert not writing.is_alive(), "a writer waits for dbt"
+        assert not second_began.wait(1), "two builds go on at once"
+        board_of(Path(variables["MTEBLITE_WRITER"]), 1)
+    second.join(60)
+    # The later build is of later rows; what was written meanwhile is there.
+    assert read(home, "FROM lite_leaderboard").to_dict("records") == [{"rank": 2, "n_made": 1}]
+    assert not list((home.dbt / "building").iterdir())
+    assert len(warehouse.query("FROM lite_leaderboard")) == 1
+
+
+def test_a_build_that_is_stopped_stores_nothing(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home").prepare()
+    fill(home, ["one"])
+    reports = Reports(home.dbt, Warehouse(home.writer, home.snapshot))
+
+    def build() -> None:
+        with reports.building() as variables:
+            board_of(Path(variables["MTEBLITE_WRITER"]), 1)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build()
+    with pytest.raises(duckdb.CatalogException):
+        read(home, "FROM lite_leaderboard")
+    assert not list((home.dbt / "building").iterdir())
 
 
 def test_report_command(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

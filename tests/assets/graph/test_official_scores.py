@@ -111,7 +111,7 @@ def test_public_models_enter_the_covariance_and_hide_with_their_family(
         assert not np.allclose(before.loc[rows, "predicted"], after.loc[rows, "predicted"])
     assert not np.allclose(release(home).blup.prior.covariance, taught.blup.prior.covariance)
 
-    monkeypatch.setitem(PUBLIC_PARENTS, "tiny-a", "org/public0")  # as if it were packaged
+    monkeypatch.setitem(PUBLIC_PARENTS, "tiny-a1", "org/public0")  # as if it were packaged
     rows = official_rows(home)
     assert set(rows.loc[rows["model"] == "org/public0", "family"]) == {"a"}
 

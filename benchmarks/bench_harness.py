@@ -33,7 +33,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(REPOSITORY / "tests"))
 
 import loop_validation
-from support import simulator
+from support import public_matrix, simulator
 from support.fits import predict_held_out
 
 from mteblite.calibrations.variant import Variant
@@ -56,7 +56,7 @@ def main() -> None:
     options = arguments(
         __doc__, k=20, items=1000, models=46, every=1, workers=2, loop=0, nested="", growth=0
     )
-    if not simulator.available():
+    if not public_matrix.available():
         sys.exit("the official scores are not there: expected ../shared/scores")
     kmeans(np.eye(3), np.ones(3), 2, generator("warm"))  # compile, or read compiled code
     evidences = suite(options.models, options.items)[:: options.every]
@@ -74,9 +74,11 @@ def main() -> None:
 
 
 def suite(n_models: int, n_items: int) -> list[TaskEvidence]:
-    matrix = simulator.load_matrix()
+    matrix = public_matrix.load_matrix()
     families = min(33, n_models)
-    models = simulator.reference_models(matrix, n_models, families if n_models > 33 else n_models)
+    models = public_matrix.reference_models(
+        matrix, n_models, families if n_models > 33 else n_models
+    )
     return simulator.make_zoo(matrix, models, n_items=n_items).evidences
 
 
@@ -98,7 +100,7 @@ def harness(evidences: list[TaskEvidence], k: int, workers: int) -> dict[str, An
 def nested(evidences: list[TaskEvidence], k: int, workers: int, name: str) -> dict[str, Any]:
     """Nested family folds of a preset."""
     preset = packaged_presets()[name]
-    # The simulator has one statistic for set metrics, the official one.
+    # The official statistic, because the simulated surrogate takes the same time.
     variants = [
         Variant(v.per_item_selection, v.estimator, v.set_selection, v.calibration)
         for v in preset.variants

@@ -22,7 +22,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(REPOSITORY / "tests"))
 
-from support import simulator
+from support import public_matrix, simulator
 from support.fits import fit_task
 
 from mteblite.calibrations.variant import Variant
@@ -37,12 +37,12 @@ VARIANTS = ("fisher/gp/strat+crossfit",
 def main() -> None:
     options = arguments(__doc__, k=20, items=400, repetitions=1, spread=0.6, tasks=100,
                         variants=",".join(VARIANTS))  # fmt: skip
-    if not simulator.available():
+    if not public_matrix.available():
         sys.exit("the official scores are not there: expected ../shared/scores")
-    matrix = simulator.load_matrix()
+    matrix = public_matrix.load_matrix()
     rows: list[dict[str, Any]] = []
     for seed in range(options.repetitions):
-        models = simulator.reference_models(matrix, seed=seed)
+        models = public_matrix.reference_models(matrix, seed=seed)
         zoo = simulator.make_zoo(matrix, models, n_items=options.items, seed=seed)
         names = options.variants.split(",")
         rows += compare(zoo, names, options.k, options.spread, options.tasks, seed)

@@ -3,8 +3,8 @@
 Both presets run through the same harness on 45 reference models of 33 families and the 41 tasks of
 MTEB(eng, v2), at the text budget of a uniform K. `tests/support/simulator.py` says what is real and
 what is simulated: full scores are official, outcomes drawn; set statistics are weighted means with
-the noise of the official metrics (preset `seed`) or of the surrogates (preset `best`, which uses
-them).
+the noise of the official metrics (preset `seed`, random items) or with noise and errors of the
+surrogates (preset `best`, which uses them).
 
     python benchmarks/bench_validation.py --k 20 --items 1000 --repetitions 5
 
@@ -28,22 +28,22 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(REPOSITORY / "tests"))
 
-from support import simulator
-from support.fits import predict_held_out
+from support import public_matrix, simulator
 
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import types_of
-from mteblite.seeds import generator
-from mteblite.selections.budget import allocate_budget, item_spread, statistic_spread
+from mteblite.selections.sharing import Sharing
 from mteblite.validation.bootstrap import bootstrap_intervals
-from mteblite.validation.lomo import Settings
+from mteblite.validation.fold_counts import counts_of_fold
+from mteblite.validation.folds import family_by_model
+from mteblite.validation.lomo import Settings, predict_protocol
 from mteblite.validation.metrics import score_matrices, validation_metrics
 from mteblite.validation.nested import predict_nested
 from mteblite.validation.out_of_range import flag_metrics, training_ranges
 from mteblite.validation.presets import packaged_presets
 from mteblite.validation.targets import combine, macro_weights
 
-LEVELS = {"seed": "official", "best": "surrogate"}
+STATISTICS = {"seed": simulator.mean_statistic, "best": simulator.surrogate_statistic}
 POINTS = ("mae", "bias", "top1_regret", "mdad")
 SAME_K = ("seed",)
 """Presets whose tasks all have K items; the others share out the tokens of K items."""
@@ -55,18 +55,19 @@ def main() -> None:
     options = arguments(
         __doc__, k=20, items=400, repetitions=1, first=0, draws=20, presets="seed,best", nested=1
     )
-    if not simulator.available():
+    if not public_matrix.available():
         sys.exit("the official scores are not there: expected ../shared/scores")
-    matrix = simulator.load_matrix()
+    matrix = public_matrix.load_matrix()
     rows: list[dict[str, Any]] = []
     for repetition in range(options.first, options.first + options.repetitions):
-        models = simulator.reference_models(matrix, seed=repetition)
+        models = public_matrix.reference_models(matrix, seed=repetition)
+        zoo = simulator.make_zoo(matrix, models, n_items=options.items, seed=repetition)
         for name in options.presets.split(","):
-            zoo = simulator.make_zoo(
-                matrix, models, n_items=options.items, level=LEVELS[name], seed=repetition
-            )
             work = judge if options.nested else judge_first
-            rows += work(name, zoo, options.k, options.draws, repetition)
+            found = work(name, zoo, options.k, repetition)
+            rows += [{"preset": name, "seed": repetition, **row} for row in found]
+        found = baselines(zoo, options.k, repetition, options.draws)
+        rows += [{"preset": "", "seed": repetition, **row} for row in found]
     title = f"Presets at the texts of K = {options.k}, {options.items} items"
     report(title, rows, as_json=options.json)
     if options.repetitions > 1 and not options.json:
@@ -92,48 +93,55 @@ def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def judge_first(
-    name: str, zoo: simulator.Zoo, k: int, draws: int, seed: int
-) -> list[dict[str, Any]]:
+def judge_first(name: str, zoo: simulator.Zoo, k: int, seed: int) -> list[dict[str, Any]]:
     """The first variant of a preset, without any choice: family folds and frontier."""
-    preset = packaged_presets()[name]
-    first = without_set_statistic(preset.variants[0])
-    counts = uniform(zoo, k) if name in SAME_K else shares(zoo, k)
-    refits: dict[str, Any] = {}
+    first = without_set_statistic(packaged_presets()[name].variants[0])
+    settings, refits = settings_of(name, zoo, k, seed), {}
     found = []
     for protocol in ("family_lomo", "frontier"):
-        frame = held_out(zoo, [first], counts, protocol, seed, refits, draws)
-        frame = frame.assign(variant=f"{name}, {first}")
-        row = table(frame, zoo)
+        frame = predict_protocol(zoo.evidences, [first], protocol, settings, refits=refits)
+        row = table(frame.assign(variant=f"{name}, {first}"), zoo)
         found.append(row | (flags(frame, zoo, protocol) if protocol == "frontier" else {}))
-    return [{"preset": name, "seed": seed, **row} for row in found + baselines(zoo, k, seed, draws)]
+    return found
+
+
+def settings_of(name: str, zoo: simulator.Zoo, k: int, seed: int) -> Settings:
+    """The settings of a preset: K of every task, or each fold's share of the texts that K costs."""
+    uniform = {e.task: k for e in zoo.evidences}
+    counts = None
+    if name not in SAME_K:
+        sharing = Sharing(
+            zoo.evidences, zoo.costs, uniform, seed, statistic=simulator.mean_statistic
+        )
+        counts = counts_of_fold(sharing, family_by_model(zoo.evidences))
+    return Settings(uniform, seed, zoo.public, STATISTICS[name], k_of_fold=counts)
 
 
 def baselines(zoo: simulator.Zoo, k: int, seed: int, draws: int) -> list[dict[str, Any]]:
     """Random items, K of every task."""
     names = ["random/mean+none", "random/mean"]
+    uniform = {e.task: k for e in zoo.evidences}
+    settings = Settings(uniform, seed, statistic=simulator.mean_statistic, random_draws=draws)
     found = []
     for protocol in ("family_lomo", "frontier"):
-        frame = held_out(zoo, names, uniform(zoo, k), protocol, seed, {}, draws)
+        frame = predict_protocol(zoo.evidences, names, protocol, settings)
         for base in names:
             found.append(table(frame[frame["variant"].str.partition("#")[0] == base], zoo))
     return found
 
 
 def without_set_statistic(v: Variant) -> Variant:
-    """In the simulation the noise level stands for the choice of set statistic."""
+    """In the simulation a preset's statistic stands for the choice of set statistic."""
     return Variant(v.per_item_selection, v.estimator, v.set_selection, v.calibration)
 
 
-def judge(name: str, zoo: simulator.Zoo, k: int, draws: int, seed: int) -> list[dict[str, Any]]:
-    """Nested, naive and frontier rows of one preset, with the baselines of its noise level."""
+def judge(name: str, zoo: simulator.Zoo, k: int, seed: int) -> list[dict[str, Any]]:
+    """Nested and frontier rows of one preset."""
     preset = packaged_presets()[name]
     variants = [without_set_statistic(v) for v in preset.variants]
-    counts = uniform(zoo, k) if name in SAME_K else shares(zoo, k)
-    refits: dict[str, Any] = {}
-    settings = Settings(counts, seed, zoo.public, simulator.mean_statistic, random_draws=draws)
+    settings, refits = settings_of(name, zoo, k, seed), {}
     started = time.perf_counter()
-    plain = held_out(zoo, variants, counts, "family_lomo", seed, refits, draws)
+    plain = predict_protocol(zoo.evidences, variants, "family_lomo", settings, refits=refits)
     seconds = {"lomo": time.perf_counter() - started}
     nested, chosen = predict_nested(
         zoo.evidences,
@@ -144,19 +152,17 @@ def judge(name: str, zoo: simulator.Zoo, k: int, draws: int, seed: int) -> list[
         patience=preset.patience,
     )
     seconds["nested"] = time.perf_counter() - started - seconds["lomo"]
-    frontier = held_out(zoo, variants, counts, "frontier", seed, refits, draws)
+    frontier = predict_protocol(zoo.evidences, variants, "frontier", settings, refits=refits)
     favourite = str(chosen["variant"].mode()[0])
     ahead = frontier[frontier["variant"] == favourite].assign(variant=f"{name}, {favourite}")
     gap = optimism(plain, nested, zoo.types)
-    found = [
+    return [
         table(nested, zoo) | {
             "optimism": 100 * gap, "chosen": favourite,
             "lomo_s": seconds["lomo"], "nested_s": seconds["nested"],
         },
         table(ahead, zoo) | flags(ahead, zoo, "frontier"),
     ]  # fmt: skip
-    found += baselines(zoo, k, seed, draws)
-    return [{"preset": name, "seed": seed, **row} for row in found]
 
 
 def optimism(plain: pd.DataFrame, nested: pd.DataFrame, types: dict[str, str]) -> float:
@@ -169,44 +175,6 @@ def optimism(plain: pd.DataFrame, nested: pd.DataFrame, types: dict[str, str]) -
         for frame in (plain, nested)
     )  # fmt: skip
     return nested_mae[0] - min(plain_mae)
-
-
-def held_out(
-    zoo: simulator.Zoo, variants: list[Any], counts: dict[str, int], protocol: str, seed: int,
-    refits: dict[str, Any], draws: int,
-) -> pd.DataFrame:  # fmt: skip
-    return predict_held_out(
-        zoo.evidences, variants, counts, protocol, seed, refits=refits, public=zoo.public,
-        statistic=simulator.mean_statistic, random_draws=draws,
-    )  # fmt: skip
-
-
-def uniform(zoo: simulator.Zoo, k: int) -> dict[str, int]:
-    return {e.task: k for e in zoo.evidences}
-
-
-def shares(zoo: simulator.Zoo, k: int) -> dict[str, int]:
-    """Items per task for the texts that a uniform k costs."""
-    tasks = [e.task for e in zoo.evidences]
-    sizes = np.array([len(e.items) for e in zoo.evidences])
-    costs = np.array([zoo.costs[t] for t in tasks])
-    spread = []
-    for e in zoo.evidences:
-        if e.kind == "per_item":
-            spread.append(item_spread(e.outcomes))
-            continue
-        assert e.observations is not None
-        seen = np.stack(e.observations)[:, :, 0]
-        rng = generator(0, e.task, "spread")
-        spread.append(
-            statistic_spread(
-                lambda p, s=seen: s[:, p].mean(axis=1), e.full_scores, len(e.items), rng
-            )
-        )
-    importance = macro_weights(tasks, zoo.types) * np.array(spread)
-    budget = float(costs @ np.minimum(k, sizes))
-    found = allocate_budget(importance, costs, sizes, budget, minimum=min(8, k))
-    return dict(zip(tasks, found.tolist(), strict=True))
 
 
 def table(predictions: pd.DataFrame, zoo: simulator.Zoo) -> dict[str, Any]:

@@ -24,11 +24,13 @@ class Fold:
         name: the family or model.
         held_out: models that are not in the training set and are predicted.
         excluded: models that are neither in the training set nor predicted.
+        hides_better: public models better than all training models are hidden, too.
     """
 
     name: str
     held_out: frozenset[str]
     excluded: frozenset[str] = frozenset()
+    hides_better: bool = False
 
     def trains(self, model: str) -> bool:
         """Return whether a model is in the training set."""
@@ -66,7 +68,8 @@ def frontier_folds(families: dict[str, str], scores: Mapping[str, float]) -> lis
 
     Families are ranked by their models' mean score. The lower 60 % train, the best 20 % are
     predicted, and the others are excluded (docs/methods.md, Protocols). A model without a mean full
-    score ranks lowest.
+    score ranks lowest. Public scores of better models are hidden, because with them the fold would
+    not extrapolate.
 
     Raises:
         ValueError: there are fewer than 5 families.
@@ -85,7 +88,7 @@ def frontier_folds(families: dict[str, str], scores: Mapping[str, float]) -> lis
     low = set(rank[: round(LOW_SHARE * len(rank))])
     held_out = frozenset(m for m, f in families.items() if f in top)
     middle = frozenset(m for m, f in families.items() if f not in top and f not in low)
-    return [Fold("frontier", held_out, middle)]
+    return [Fold("frontier", held_out, middle, hides_better=True)]
 
 
 FRONTIER = "frontier"

@@ -13,6 +13,7 @@ from mteblite.calibrations.estimator import legal_range
 from mteblite.calibrations.task_covariance import TaskCovariance
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence, types_of
+from mteblite.suites.means import macro_weights
 from mteblite.validation.cross_task import predict_from_others
 from mteblite.validation.folds import Fold, family_by_model
 from mteblite.validation.refit import TaskRefits
@@ -157,6 +158,11 @@ class JointFolds:
             if key not in self._public:
                 self._public[key] = self.public.without(tasks, set(self._models), hidden)
             public, public_families = self._public[key]
+            if fold.hides_better:
+                weights = macro_weights(tasks, self._types)
+                kept = ~above_all(public, self._scores[np.ix_(train, place)], weights)
+                public = public[kept]
+                public_families = tuple(f for f, k in zip(public_families, kept, strict=True) if k)
         return JointData(
             cross_fitted=cross_fitted,
             scores=self._scores[np.ix_(train, place)],
@@ -187,6 +193,22 @@ class JointFolds:
             [[by_task[t].get(m, np.nan) for t in self._tasks] for m in self._models], dtype=float
         )
         self._scores[~np.isfinite(self._scores)] = np.nan
+
+
+def above_all(scores: np.ndarray, others: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return which models are above each of some others (n_models,), on the tasks of both.
+
+    Args:
+        scores: (n_models, n_tasks); NaN = none.
+        others: (n_others, n_tasks); NaN = none. One without a common task is below.
+        weights: (n_tasks,) weights of the macro mean.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        gaps = scores[:, None, :] - others[None, :, :]
+        mass = (np.isfinite(gaps) * weights).sum(axis=2)
+        mean = np.nansum(gaps * weights, axis=2) / mass
+    found: np.ndarray = (~(mean <= 0)).all(axis=1)
+    return found
 
 
 def _body(choice: Variant | Baseline) -> str:

@@ -75,7 +75,7 @@ def validation_settings(work: Work, evidences: list[TaskEvidence]) -> Settings:
         "validation.fold_ranges",
         "validation.nested_choices",
     ],
-    code_version="5",
+    code_version="6",
     nullable=["predicted"],
     settings=_settings,
     checks=[
@@ -103,7 +103,8 @@ def lomo_predictions(work: Work) -> Produced:
     the best. Items are fitted, selected and calibrated without the held-out models, which are then
     predicted. The nested protocol also chooses the variant inside each fold. Baselines are random
     items and the whole pool. Joint calibrations also use official scores of public models, without
-    the held-out family, its fine-tunes and its ancestors.
+    the held-out family, its fine-tunes and its ancestors; on the frontier also without all public
+    models that are better than every training model.
     """
     file = work.suite.file
     evidences, left_out = evidences_of(work)
@@ -140,7 +141,7 @@ def lomo_predictions(work: Work) -> Produced:
     grain=Grain.SUITE,
     deps=["suite_tasks", "lomo_predictions"],
     tables=["validation.validation_metrics"],
-    code_version="2",
+    code_version="3",
     settings=lambda context: context.suite.file.preset,
     checks=[
         Check(

@@ -10,11 +10,12 @@ import pandas as pd
 from mteblite.calibrations.levels import JOINT
 from mteblite.calibrations.variant import Variant
 from mteblite.reference_scores.public_models import joint_scores
+from mteblite.sample.models.catalog import PUBLIC_PARENTS
 from mteblite.validation.presets import find_preset
 from mteblite_assets.graph.work import SettingsContext, Work
 
 OFFICIAL = "official"
-RELATIVES = "fine-tunes and ancestors"
+RELATIVES = "fine-tunes, ancestors, checkpoints that are packaged"
 """Public models that join a family of the suite; a setting, so that a change validates again."""
 
 
@@ -50,8 +51,9 @@ def official_scores(work: Work) -> pd.DataFrame | None:
 
     The suite's models with weights are left out, because they are in the evidence. Reference
     models without weights keep the suite's family. A fine-tune joins the family of its nearest
-    ancestor in the suite. The ancestors of a suite's model join its family. Thus a fold that holds
-    out a family also holds out its relatives.
+    ancestor in the suite. The ancestors of a suite's model join its family, and so does the public
+    checkpoint that a packaged model was made of. Thus a fold that holds out a family also holds out
+    its relatives.
 
     Returns:
         One row per (model, task): model, family, task, main_score.
@@ -66,6 +68,7 @@ def official_scores(work: Work) -> pd.DataFrame | None:
     families = {names[m.name]: m.family for m in listed}
     tasks = work.rows("suites.suite_tasks")[["task", "pool_task"]]
     rows = work.rows("reference_scores.public_scores").merge(tasks, on="pool_task")
-    found = joint_scores(rows, sources.official.facts.model_parents, families)
+    parents = {**sources.official.facts.model_parents, **PUBLIC_PARENTS}
+    found = joint_scores(rows, parents, families)
     own = {names[m.name] for m in work.suite.references()}
     return found[~found["model"].isin(own)].reset_index(drop=True)

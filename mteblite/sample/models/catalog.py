@@ -179,3 +179,10 @@ PACKAGED_MODELS: dict[str, PackagedModel] = {
     model.name: model for model in (*_minilm(), *_multilingual(), *_static())
 }
 """Every packaged model by its name (without `package:`)."""
+
+PUBLIC_PARENTS: dict[str, str] = {
+    f"package:{model.name}": model.source.public_name
+    for model in PACKAGED_MODELS.values()
+    if model.source.public_name
+}
+"""Packaged models with the public checkpoint that they are or were made of."""

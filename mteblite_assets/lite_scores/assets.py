@@ -236,7 +236,7 @@ def _produced(
         "n_texts": seen.n_texts,
         "n_encoded": seen.n_encoded,
         "seconds": seconds,
-        "warnings": "; ".join(seen.warnings),
+        "warnings": "; ".join([*seen.warnings, *found.warnings]),
         "revision": work.ports.models.identify(work.model).revision,
     }
     scores = found.tasks.assign(task_type=found.tasks["task"].map(types))

@@ -185,7 +185,7 @@ def _fitted_tasks(work: Work, tasks: pd.DataFrame) -> list[FittedTask]:
         "lite_scores.type_scores",
         "lite_scores.selected_observations",
     ],
-    code_version="4",
+    code_version="5",
     settings=model_settings,
     kinds=("duckdb", "pytorch"),
     checks=[

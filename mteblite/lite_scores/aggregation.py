@@ -18,6 +18,8 @@ class SuiteScore:
 
     Attributes:
         n_tasks: tasks with a prediction.
+        reached: of `macro`, `mean` and each `type:` the mean that the upper end of its interval
+            counts from, see `reach`.
         ranges: lowest and highest possible value of `macro`, `mean` and each `type:`, i.e. the same
             means of the tasks' legal ranges.
     """
@@ -26,22 +28,23 @@ class SuiteScore:
     macro_mean: float
     type_means: dict[str, float]
     n_tasks: int
+    reached: dict[str, float]
     ranges: dict[str, tuple[float, float]]
 
 
 def aggregate(task_scores: pd.DataFrame, task_types: Mapping[str, str]) -> SuiteScore:
-    """Return the suite score of one model from rows of task and predicted.
+    """Return the suite score of one model from rows of task, predicted and reach.
 
     Raises:
         ValueError: a task is not in the suite, or has two rows.
     """
     tasks = sorted(task_types)
-    scores = task_scores.set_index("task")["predicted"]
+    scores = task_scores.set_index("task")[["predicted", "reach"]]
     unknown = sorted(set(scores.index) - set(tasks))
     if unknown or scores.index.has_duplicates:
         problem = f"{unknown[0]!r} is not in the suite" if unknown else "one is there twice"
         raise ValueError(f"task scores do not fit the suite: {problem}")
-    values = scores.reindex(tasks).to_numpy(dtype=float)
+    values, reached = scores.reindex(tasks).to_numpy(dtype=float).T
     targets = target_weights(tasks, task_types, with_types=True)
     found = {name: float(combine(values, weights)) for name, weights in targets.items()}
     bounds = np.array([legal_range(task_types[t]) for t in tasks]).T
@@ -50,6 +53,7 @@ def aggregate(task_scores: pd.DataFrame, task_types: Mapping[str, str]) -> Suite
         macro_mean=found["macro"],
         type_means={t: found[f"type:{t}"] for t in sorted(set(task_types.values()))},
         n_tasks=int(np.isfinite(values).sum()),
+        reached={name: float(combine(reached, weights)) for name, weights in targets.items()},
         ranges={
             # Weights sum to 1 but for rounding.
             name: (float(combine(bounds[0], weights)), min(float(combine(bounds[1], weights)), 1.0))
@@ -92,5 +96,5 @@ def _interval(
     row = half_widths.loc[half_widths["target"] == target].iloc[0].to_dict()
     half = float(row["half_width"])
     lowest, highest = score.ranges[target]
-    low, high = max(value - half, lowest), min(value + half, highest)
+    low, high = max(value - half, lowest), min(max(value, score.reached[target]) + half, highest)
     return low, high, str(row["interval_method"])

@@ -13,7 +13,9 @@ from mteblite.lite_scores.joint_calibration import JointCalibration
 from mteblite.lite_scores.pairing import Difference, paired_differences
 from mteblite.suites.task_types import TaskTypes
 
-COLUMNS = ["target", "difference", "lower", "upper", "probability", "verdict"]
+COLUMNS = [
+    "target", "difference", "lower", "upper", "probability", "verdict", "interval_method",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,9 @@ class Comparison:
 
     Attributes:
         differences: COLUMNS, one row per target (`macro`, `mean`, `type:<type>`, `task:<name>`):
-            difference with the ends of its interval, probability that the first model is better,
-            and verdict (`better`, `worse`, `undecided`).
+            difference with the ends of its interval (NaN = unknown), probability that the first
+            model is better, verdict (`better`, `worse`, `undecided`), and interval_method, see
+            `pair_half_width`.
         level: nominal level of the intervals.
         joint: whether a joint calibration predicts the differences of tasks that were not scored.
         not_scored: tasks that one of the models lacks. Without a joint calibration, means over
@@ -40,10 +43,11 @@ def compare_observed(
     fitted: Sequence[FittedTask],
     first: Mapping[str, np.ndarray],
     second: Mapping[str, np.ndarray],
+    widths: pd.DataFrame,
     *,
+    siblings: bool,
     types: TaskTypes,
     joint: JointCalibration | None,
-    level: float,
 ) -> Comparison:
     """Compare two models by their results on the selected items; see `paired_differences`.
 
@@ -54,10 +58,13 @@ def compare_observed(
     known = TaskTypes({t: kind for t, kind in types.items() if t in names}, types.parts)
     found: dict[str, Difference] = {}
     if shared:
-        found = paired_differences(shared, first, second, level=level, types=known, joint=joint)
+        found = paired_differences(
+            shared, first, second, widths, siblings=siblings, types=known, joint=joint
+        )
     complete = set(found) if joint is not None else _complete_targets(fitted, names)
     rows = [_row(target, d) for target, d in found.items() if target in complete]
     lacking = tuple(sorted({t.task for t in fitted} - names))
+    level = float(widths["level"].max())
     return Comparison(pd.DataFrame(rows, columns=COLUMNS), level, joint is not None, lacking)
 
 
@@ -72,13 +79,13 @@ def _complete_targets(fitted: Sequence[FittedTask], shared: set[str]) -> set[str
 
 
 def _row(target: str, found: Difference) -> dict[str, object]:
-    same = found.value == found.lower == found.upper == 0.0
     verdict = "better" if found.lower > 0 else "worse" if found.upper < 0 else "undecided"
     return {
         "target": target,
         "difference": found.value,
         "lower": found.lower,
         "upper": found.upper,
-        "probability": 0.5 if same else found.share_positive,
+        "probability": found.share_positive,
         "verdict": verdict,
+        "interval_method": found.method,
     }

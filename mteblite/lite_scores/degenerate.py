@@ -1,4 +1,4 @@
-"""Scores of a collapsed model, which gives all texts of a task one vector.
+"""Scores of a collapsed model, which gives all texts of a task one vector or one direction.
 
 Its outcomes hold no information on a model, only the order in which a metric breaks ties. So they
 are not calibrated, and no other task predicts them (docs/methods.md, Collapsed models).
@@ -21,6 +21,27 @@ METHOD = "degenerate"
 """Interval method of targets with a collapsed task: the whole legal range."""
 CHANCE = 0.0
 """The score of a statistic that is undefined for equal vectors, such as a correlation."""
+
+
+def undefined_tasks(
+    fitted: Sequence[FittedTask], observed: Mapping[str, np.ndarray], collapsed: Collection[str]
+) -> list[str]:
+    """Return the tasks that did not collapse, but whose metric has no value for the model.
+
+    A correlation has none where all cosines are equal.
+    """
+    others = [t for t in fitted if t.task in observed and t.task not in collapsed]
+    return [t.task for t in others if not np.isfinite(t.raw(np.asarray(observed[t.task])))]
+
+
+def undefined_warning(tasks: Sequence[str]) -> tuple[str, ...]:
+    """Return the warning about `undefined_tasks`; () without any."""
+    if not tasks:
+        return ()
+    return (
+        f"degenerate: the metric of {', '.join(tasks)} has no value for these vectors, so scores "
+        "there are those of chance, and not calibrated",
+    )
 
 
 def degenerate_rows(

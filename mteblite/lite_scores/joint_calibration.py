@@ -75,8 +75,12 @@ class JointCalibration:
 
         Intervals of a model with missing tasks or unusual estimates are wider.
         """
-        average = dict(zip(self.tasks, self.blup.prior.mean.tolist(), strict=True))
-        return self.score(average)[["target", "half_width", "interval_method"]]
+        return self._usual()[["target", "half_width", "interval_method"]]
+
+    def usual_deviations(self) -> dict[str, float]:
+        """Return by target the posterior standard deviation of an average model with all tasks."""
+        table = self._usual()
+        return {str(t): float(sd) for t, sd in zip(table["target"], table["sd"], strict=True)}
 
     def to_json(self) -> str:
         """Return the joint calibration as JSON."""
@@ -119,6 +123,10 @@ class JointCalibration:
             factors=factors,
             level=float(value.get("level", LEVEL)),
         )
+
+    def _usual(self) -> pd.DataFrame:
+        """Return the scores of a model whose estimates are the prior's means."""
+        return self.score(dict(zip(self.tasks, self.blup.prior.mean.tolist(), strict=True)))
 
     def _row(
         self, target: str, weights: np.ndarray, found: JointPrediction, seen: np.ndarray

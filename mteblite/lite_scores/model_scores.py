@@ -14,9 +14,15 @@ import pandas as pd
 
 from mteblite.calibrations.fitted_task import FittedTask
 from mteblite.lite_scores.aggregation import SuiteScore, aggregate, suite_rows, type_rows
-from mteblite.lite_scores.degenerate import degenerate_rows, widened
+from mteblite.lite_scores.degenerate import (
+    degenerate_rows,
+    undefined_tasks,
+    undefined_warning,
+    widened,
+)
 from mteblite.lite_scores.joint_calibration import JointCalibration
 from mteblite.lite_scores.prediction import TASK_SCORE_COLUMNS, predict_tasks
+from mteblite.lite_scores.reach import with_reach
 
 
 @dataclass(frozen=True)
@@ -28,12 +34,14 @@ class ModelScores:
         types: task_type, predicted, lower, upper, interval_method, out_of_range.
         suite: mean, macro_mean, their ends, interval_method, n_tasks, out_of_range.
         score: the means without intervals.
+        warnings: sentences about tasks whose metric has no value for the model's vectors.
     """
 
     tasks: pd.DataFrame
     types: pd.DataFrame
     suite: dict[str, Any]
     score: SuiteScore
+    warnings: tuple[str, ...]
 
 
 def score_model(
@@ -53,24 +61,20 @@ def score_model(
         widths: target, half_width, interval_method, reference_low, reference_high.
         joint: the suite's joint calibration, if it has one.
         types: type of every task, see `TaskTypes`; None = as fitted, without aggregates.
-        collapsed: tasks whose texts all got the same vector, see `degenerate`.
+        collapsed: tasks whose texts all got the same vector, see `degenerate`. Tasks whose metric
+            has no value for the model's vectors are treated alike.
 
     Raises:
-        ValueError: no task was observed, an observed task is not fitted, or the score of a task is
-            undefined.
+        ValueError: no task was observed, or an observed task is not fitted.
     """
     types = types or {t.task: t.task_type for t in fitted}
+    undefined = undefined_tasks(fitted, observed, collapsed)
+    collapsed = {*collapsed, *undefined}
     usable = {task: rows for task, rows in observed.items() if task not in collapsed}
     if joint is not None and (usable or not collapsed):
         found, ends = _joint_scores(fitted, usable, joint)
     else:
         found, ends = predict_tasks(fitted, usable, widths).assign(observed=True), widths
-    undefined = found.loc[~np.isfinite(found["predicted"].to_numpy(float)), "task"].tolist()
-    if undefined:
-        raise ValueError(
-            f"the score of {', '.join(undefined)} is undefined: its metric has no value for these "
-            "vectors; check what the model returns for the texts of this task"
-        )
     if collapsed:
         # Without any usable task, nothing predicts the tasks that were not observed either.
         without = collapsed if usable else [t.task for t in fitted]
@@ -78,6 +82,7 @@ def score_model(
         rows = degenerate_rows(fitted, observed, without)
         found = pd.concat([kept, rows], ignore_index=True) if len(kept) else rows
         ends = widened(ends, types, without)
+    found = with_reach(found, fitted, ends)
     score = aggregate(found, types)
     ranges = widths.set_index("target")
     by_type = type_rows(score, ends).rename(columns={"mean": "predicted"})
@@ -87,7 +92,8 @@ def score_model(
     ]
     suite = suite_rows(score, ends)
     suite["out_of_range"] = _beyond(ranges, "macro", score.macro_mean)
-    return ModelScores(found.sort_values("task", ignore_index=True), by_type, suite, score)
+    tasks = found.drop(columns="reach").sort_values("task", ignore_index=True)
+    return ModelScores(tasks, by_type, suite, score, undefined_warning(undefined))
 
 
 def _estimates(

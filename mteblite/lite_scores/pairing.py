@@ -1,9 +1,7 @@
 """Difference of two models on the same items, e.g. of two merges.
 
-Similar models share most of the error of a selection, so the difference of two siblings has a
-standard error several times smaller than either score (docs/methods.md, Paired differences). The
-bootstrap draws items of both models in pairs. Offsets of the calibrations cancel. A joint
-calibration combines the differences of tasks as it combines scores, with the noise of a difference.
+The difference is that of the two lite scores. Its interval comes from pairs of held-out models
+(`pair_widths`, docs/methods.md, Paired differences).
 """
 
 from __future__ import annotations
@@ -15,36 +13,36 @@ from statistics import NormalDist
 import numpy as np
 import pandas as pd
 
-from mteblite.calibrations.blup import MAX_DEVIATION, MIN_NOISE
+from mteblite.calibrations.estimator import legal_range
 from mteblite.calibrations.fitted_task import FittedTask
-from mteblite.calibrations.gaussian import condition
 from mteblite.lite_scores.joint_calibration import JointCalibration
-from mteblite.seeds import generator
+from mteblite.lite_scores.pair_widths import SCORES, pair_half_width
+from mteblite.lite_scores.redraws import redraw_variance, redrawn
 from mteblite.validation.targets import target_weights
-
-DRAWS = 400
 
 
 @dataclass(frozen=True)
 class Difference:
-    """First model minus second on one target, with its interval.
+    """First model minus second on one target, with its interval; NaN ends = unknown.
 
-    `share_positive` is the probability that the first model is better.
+    `share_positive` is the probability that the first model is better, from a normal distribution
+    with this interval; `method` says where the interval comes from, see `pair_half_width`.
     """
 
     value: float
     lower: float
     upper: float
     share_positive: float
+    method: str
 
 
 def paired_differences(
     fitted: Sequence[FittedTask],
     first: Mapping[str, np.ndarray],
     second: Mapping[str, np.ndarray],
+    widths: pd.DataFrame,
     *,
-    level: float = 0.9,
-    draws: int = DRAWS,
+    siblings: bool = False,
     types: Mapping[str, str] | None = None,
     joint: JointCalibration | None = None,
 ) -> dict[str, Difference]:
@@ -54,9 +52,8 @@ def paired_differences(
         fitted: the tasks that both were scored on.
         first: per task the outcomes (k,) or observations (k, d) of the first model.
         second: the same of the second.
-        level: of the intervals. They are for the pool and do not include the difference of pool and
-            full task.
-        draws: bootstrap draws.
+        widths: of the suite, from `with_pair_widths`.
+        siblings: whether both models are of one family.
         types: type of every task, see `TaskTypes`; None = as fitted, without aggregates.
         joint: the suite's joint calibration, if it has one. It predicts the differences of tasks
             that were not scored, so the targets are those of all tasks.
@@ -65,86 +62,76 @@ def paired_differences(
         ValueError: a model lacks a task.
     """
     tasks = sorted(fitted, key=lambda t: t.task)
-    gaps, drawn = [], []
     for task in tasks:
         for model in (first, second):
             if task.task not in model:
                 raise ValueError(f"task {task.task!r} was not scored for both models: score it")
-        pair = (np.asarray(first[task.task], float), np.asarray(second[task.task], float))
-        a, b = (task.calibrated(o) for o in pair)
-        gaps.append(a - b)
-        drawn.append(_drawn(task, pair, draws))
-    names, values, spread = [t.task for t in tasks], np.array(gaps), np.column_stack(drawn)
-    if joint is not None:
-        return _joint(joint, names, values, spread, level)
-    types = types or {t.task: t.task_type for t in tasks}
-    return {
-        target: _redrawn(float(values @ w), spread @ w, level)
-        for target, w in target_weights(names, types, with_types=True).items()
+    rows = {
+        str(row["target"]): {str(k): v for k, v in row.items()} for row in widths.to_dict("records")
     }
+    spread = {}
+    for task in tasks:
+        scores = redrawn(task, [np.asarray(m[task.task], float) for m in (first, second)])
+        spread[task.task] = redraw_variance(*scores)
+    if joint is not None:
+        return _joint(joint, tasks, (first, second), spread, rows, siblings)
+    names, gaps = [t.task for t in tasks], [_gap(t, first, second) for t in tasks]
+    types = types or {t.task: t.task_type for t in tasks}
+    found = {}
+    for target, w in target_weights(names, types, with_types=True).items():
+        variance = float(np.array([spread[n] for n in names]) @ w**2)
+        half, method = pair_half_width(rows[target], variance, siblings=siblings)
+        found[target] = _difference(float(np.array(gaps) @ w), half, method, rows[target])
+    return found
 
 
-def _redrawn(value: float, spread: np.ndarray, level: float) -> Difference:
-    """Return a difference with the quantiles of its bootstrap deviations (draws,)."""
-    low, high = np.nanquantile(spread, [(1 - level) / 2, (1 + level) / 2])
-    return Difference(value, value + low, value + high, float((value + spread > 0).mean()))
+def _gap(
+    task: FittedTask, first: Mapping[str, np.ndarray], second: Mapping[str, np.ndarray]
+) -> float:
+    """Return the difference of two lite scores of a task."""
+    one, two = (task.calibrated(np.asarray(m[task.task], float)) for m in (first, second))
+    low, high = legal_range(task.task_type)
+    return float(np.clip(one, low, high) - np.clip(two, low, high))
 
 
 def _joint(
-    joint: JointCalibration, names: list[str], values: np.ndarray, spread: np.ndarray, level: float
+    joint: JointCalibration,
+    tasks: Sequence[FittedTask],
+    models: tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]],
+    spread: Mapping[str, float],
+    rows: Mapping[str, Mapping[str, float]],
+    siblings: bool,
 ) -> dict[str, Difference]:
-    """Return differences, given those of the tasks (n,) and their bootstrap deviations (draws, n).
+    """Return the differences of joint scores, also of tasks that were not scored.
 
-    The difference of two models of the prior is N(0, 2 covariance). That of siblings is smaller, so
-    the posterior shrinks differences too little rather than too much.
+    Held-out models were scored on all tasks. Where tasks are missing, the half-width grows as the
+    posterior standard deviation does, and the spread of a missing task is the usual one.
     """
-    place = [joint.tasks.index(name) for name in names]
-    observed, noise = (np.full(len(joint.tasks), np.nan) for _ in range(2))
-    observed[place], noise[place] = values, np.maximum(spread.var(axis=0), MIN_NOISE)
-    prior = 2.0 * joint.blup.prior.covariance
-    mean, covariance = condition(observed, noise, np.zeros(len(noise)), prior, cap=MAX_DEVIATION)
+    one, two = (
+        joint.score({t.task: t.calibrated(np.asarray(m[t.task], float)) for t in tasks})
+        .set_index("target").to_dict("index")
+        for m in models
+    )  # fmt: skip
+    whole = joint.usual_deviations()
+    usual = {t: float(rows[f"task:{t}"].get("pair_sd", np.nan)) ** 2 for t in joint.tasks}
+    variances = np.array([spread.get(t, usual[t]) for t in joint.tasks])
     found = {}
     for target, w in target_weights(joint.tasks, joint.task_types, with_types=True).items():
-        normal = NormalDist(float(mean @ w), max(float(w @ covariance @ w), MIN_NOISE**2) ** 0.5)
-        half = normal.stdev * NormalDist().inv_cdf(0.5 + level / 2)
-        found[target] = Difference(
-            normal.mean, normal.mean - half, normal.mean + half, 1.0 - normal.cdf(0.0)
+        variance = float(variances[w > 0] @ w[w > 0] ** 2)
+        half, method = pair_half_width(rows[target], variance, siblings=siblings)
+        a, b = one[target], two[target]
+        if method == SCORES:
+            half = float(np.hypot(a["half_width"], b["half_width"]))
+        else:
+            half *= max(1.0, float(np.hypot(a["sd"], b["sd"])) / (2**0.5 * whole[target]))
+        found[target] = _difference(
+            float(a["predicted"] - b["predicted"]), half, method, rows[target]
         )
     return found
 
 
-def _drawn(task: FittedTask, pair: tuple[np.ndarray, np.ndarray], draws: int) -> np.ndarray:
-    """Return the centred bootstrap deviations of the difference (draws,).
-
-    Per-item tasks use the weighted mean for every estimator, because the others are nearly linear
-    in the outcomes and too slow for every draw. The variance has the factor 1 - k / N of items
-    drawn without replacement from a finite pool.
-    """
-    weights = task.selection["weight"].to_numpy(dtype=float)
-    k, size = len(weights), max(len(task.items), 1)
-    rng = generator(0, task.task, "paired")
-    counts = rng.multinomial(k, np.full(k, 1.0 / k), size=draws)
-    shrink = np.sqrt(max(0.0, 1.0 - k / size) * k / max(k - 1, 1))
-    if task.kind == "per_item":
-        gap = pair[0] - pair[1]
-        seen = np.isfinite(gap)
-        mass = counts[:, seen] * weights[seen]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            raw = mass @ gap[seen] / mass.sum(axis=1)
-    else:
-        rows = task.selected_rows
-        raw = np.array([_statistic(task, pair, rows, n) for n in counts])
-    raw = raw - (np.nanmean(raw) if np.isfinite(raw).any() else 0.0)
-    return np.where(np.isfinite(raw), raw, 0.0) * task.calibration.slope * shrink
-
-
-def _statistic(
-    task: FittedTask, pair: tuple[np.ndarray, np.ndarray], rows: pd.DataFrame, counts: np.ndarray
-) -> float:
-    """Return the difference of a set statistic on drawn items; counts multiply the weights."""
-    kept = np.flatnonzero(counts)
-    rows = rows.iloc[kept].reset_index(drop=True)
-    weights = task.selection["weight"].to_numpy(dtype=float)[kept] * counts[kept]
-    weights = weights / weights.sum()
-    a, b = (task.set_estimator(task.task_type, o[kept], rows, weights) for o in pair)
-    return float(a - b)
+def _difference(value: float, half: float, method: str, row: Mapping[str, float]) -> Difference:
+    z = NormalDist().inv_cdf(0.5 + row["level"] / 2.0)
+    # Held-out pairs without any error, as in a made-up suite, give a half-width of 0.
+    positive = NormalDist().cdf(value * z / half) if half else 0.5 + 0.5 * float(np.sign(value))
+    return Difference(value, value - half, value + half, positive, method)

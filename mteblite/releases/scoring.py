@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from mteblite.lite_scores.chance import ChanceTest
 from mteblite.lite_scores.comparison import Comparison, compare_observed
 from mteblite.lite_scores.joint_calibration import JointCalibration
 from mteblite.lite_scores.model_scores import score_model
@@ -131,8 +132,8 @@ def score(
     report = progress or (lambda _: None)
     kept = cache if isinstance(model, str | Path) else None
     with _folder(kept) as folder, _opened(model, release, folder, settings, report) as encoder:
-        observed, collapsed, n_texts = _observe(release, encoder, folders, report)
-        warnings = [*encoder.warnings, *collapse_warning(collapsed, len(release.tasks))]
+        observed, collapsed, n_texts, chance = _observe(release, encoder, folders, report)
+        warnings = [*encoder.warnings, *collapse_warning(collapsed, len(release.tasks)), *chance]
     seconds = time.perf_counter() - started
     fitted = [t.fitted for t in release.tasks]
     found = score_model(
@@ -154,13 +155,18 @@ def score(
         n_texts=n_texts,
         n_encoded=encoder.counts.encoded,
         seconds=seconds,
-        warnings=tuple(warnings),
+        warnings=(*warnings, *found.warnings),
         observed=observed,
     )
 
 
 def compare(
-    first: Any, second: Any, release: SuiteRelease | Path | str, **options: Any
+    first: Any,
+    second: Any,
+    release: SuiteRelease | Path | str,
+    *,
+    siblings: bool = False,
+    **options: Any,
 ) -> Comparison:
     """Return the first model minus the second on the items of a release.
 
@@ -168,6 +174,8 @@ def compare(
         first: a model as `score` takes it, or the `Scores` that it returned.
         second: likewise.
         release: the release that both are scored on, or its folder.
+        siblings: whether both are of one family, e.g. two checkpoints of one run. Siblings have
+            intervals of their own where enough families of the release show how siblings differ.
         options: those of `score`.
 
     Raises:
@@ -186,9 +194,10 @@ def compare(
         [t.fitted for t in release.tasks],
         one.observed,
         two.observed,
+        release.intervals,
+        siblings=siblings,
         types=release.task_types,
         joint=_joint(release),
-        level=one.level,
     )
 
 
@@ -197,9 +206,9 @@ def _observe(
     encoder: StoredEncoder,
     folders: Mapping[str, Path],
     report: Callable[[str], None],
-) -> tuple[dict[str, np.ndarray], dict[str, str], int]:
-    """The observations on every task's selection, collapsed tasks, and the number of texts."""
-    tasks, results, n_texts = PinnedTasks(), {}, 0
+) -> tuple[dict[str, np.ndarray], dict[str, str], int, list[str]]:
+    """Observations on every task's selection, collapsed tasks, number of texts, warnings."""
+    tasks, results, n_texts, chance = PinnedTasks(), {}, 0, ChanceTest()
     collapsed: dict[str, str] = {}
     for task in release.tasks:
         report(f"scoring {task.task} on {len(task.fitted.selection)} items")
@@ -211,9 +220,13 @@ def _observe(
             similarity=encoder.similarity_name,
         )  # fmt: skip
         equal = collapse(pool, vectors)
-        collapsed |= {task.task: equal} if equal else {}
+        if equal:
+            collapsed[task.task] = equal
+        else:
+            seen = results[task.task]
+            chance.add(task.fitted, pool, vectors, seen, encoder.similarity_name)
         n_texts += len(vectors)
-    return results, collapsed, n_texts
+    return results, collapsed, n_texts, chance.warning()
 
 
 def _joint(release: SuiteRelease) -> JointCalibration | None:

@@ -10,7 +10,6 @@ from mteblite.lite_scores.comparison import Comparison, compare_observed
 from mteblite.lite_scores.joint_calibration import JointCalibration
 from mteblite.lite_scores.observing import observed_from_rows
 from mteblite.suites.task_types import TaskTypes
-from mteblite.validation.conformal import LEVEL
 from mteblite_assets.cli.session import Session
 
 FITTED = "SELECT task, fitted FROM lite_scores.lite_suites WHERE suite = ? ORDER BY task"
@@ -19,6 +18,7 @@ SELECT task, item_id, rank, observed FROM lite_scores.selected_observations
 WHERE suite = ? AND model = ? ORDER BY task, rank
 """
 JOINT = "SELECT joint FROM lite_scores.lite_suite_joint WHERE suite = ?"
+WIDTHS = "SELECT * FROM lite_scores.lite_suite_intervals WHERE suite = ?"
 LEVELS = "SELECT any_value(level) AS level FROM lite_scores.lite_suite_intervals WHERE suite = ?"
 
 
@@ -27,16 +27,17 @@ def compare(session: Session, first: str, second: str, suite: str) -> Comparison
     query = session.bench.warehouse.query_writer
     fitted = [FittedTask.from_json(str(text)) for text in query(FITTED, [suite])["fitted"]]
     one, two = (_observed(query(OBSERVED, [suite, m]), fitted) for m in (first, second))
-    level = query(LEVELS, [suite])["level"].iloc[0]
-    parts = {entry.task: entry.part_of for entry in session.suite(suite).tasks}
+    of_suite = session.suite(suite)
+    parts = {entry.task: entry.part_of for entry in of_suite.tasks}
     joint = query(JOINT, [suite])["joint"]
     return compare_observed(
         fitted,
         one,
         two,
+        query(WIDTHS, [suite]),
+        siblings=of_suite.model(first).family == of_suite.model(second).family,
         types=TaskTypes({t.task: t.task_type for t in fitted}, parts),
         joint=JointCalibration.from_json(str(joint.iloc[0])) if len(joint) else None,
-        level=LEVEL if pd.isna(level) else float(level),
     )
 
 

@@ -153,18 +153,23 @@ def status(suite: str, json_: bool) -> None:
     help="Another model: print MODEL minus this one on shared items.",
     shell_complete=complete_models,
 )
+@click.option("--siblings", is_flag=True, help="Both models are of one family (with --release).")
 @click.option("--data", multiple=True, help="TASK=FOLDER: your own data of a release (repeatable).")
 @as_json
 def score(
     model: str, suite: str | None, release: str | None, family: str | None, against: str | None,
-    data: tuple[str, ...], json_: bool,
+    siblings: bool, data: tuple[str, ...], json_: bool,
 ) -> None:  # fmt: skip
     """Score MODEL (hub name, folder or registered name) on the lite selection only."""
     from mteblite_assets.cli.release_scoring import check_options, score_from_release
 
-    check_options(suite, release, family, data)
+    check_options(suite, release, family, data, siblings)
     if release is not None:
-        _exit(score_from_release(model, release, data, against=against, as_json=json_, say=say))
+        _exit(
+            score_from_release(
+                model, release, data, against=against, siblings=siblings, as_json=json_, say=say
+            )
+        )
     from mteblite_assets.cli.scoring import score_model
 
     session = Session()

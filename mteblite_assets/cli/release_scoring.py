@@ -20,7 +20,11 @@ TASK_COLUMNS = [
 
 
 def check_options(
-    suite: str | None, release: str | None, family: str | None, data: Sequence[str]
+    suite: str | None,
+    release: str | None,
+    family: str | None,
+    data: Sequence[str],
+    siblings: bool,
 ) -> None:
     """Check that the options of `score` name either a suite or a release.
 
@@ -31,6 +35,11 @@ def check_options(
         raise UsageError("--release needs neither --suite nor --family: remove them")
     if release is None and (suite is None or data):
         raise UsageError("`mteblite score` needs --suite NAME, or --release FOLDER [--data ...]")
+    if siblings and release is None:
+        raise UsageError(
+            "--siblings is for --release: a suite knows the families of its models; register them "
+            "with `mteblite models add NAME --family FAMILY`"
+        )
 
 
 def score_from_release(
@@ -39,6 +48,7 @@ def score_from_release(
     data: Sequence[str],
     *,
     against: str | None,
+    siblings: bool,
     as_json: bool,
     say: Callable[[str], None],
 ) -> int:
@@ -49,6 +59,7 @@ def score_from_release(
         folder: the release.
         data: `TASK=FOLDER` for each task of the user's own data.
         against: the other model, or None.
+        siblings: whether both are of one family.
         as_json: print JSON.
         say: receives lines of progress.
 
@@ -68,7 +79,7 @@ def score_from_release(
     scores = found[0]
     if against is not None:
         other = found[1]
-        compared = mteblite.compare(scores, other, release)
+        compared = mteblite.compare(scores, other, release, siblings=siblings)
         print_comparison(
             compared, scores.model, other.model, suite=release.suite,
             warnings=["; ".join(s.warnings) for s in found], as_json=as_json,

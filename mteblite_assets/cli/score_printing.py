@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mteblite.lite_scores.degenerate import METHOD
+from mteblite.lite_scores.pair_widths import FEW_SIBLINGS, SCORES, SIBLINGS, STRANGERS
 from mteblite.suites.means import ENDS, means_in_order
 from mteblite.suites.suite_file import HEADLINES
 from mteblite_assets.cli import printing
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
     from mteblite.lite_scores.comparison import Comparison
 
 Row = Mapping[str, Any]
+PAIR_INTERVALS = {
+    STRANGERS: "held-out pairs of different families",
+    SIBLINGS: "held-out pairs of one family",
+    FEW_SIBLINGS: "held-out pairs of different families, as too few are of one family",
+    SCORES: "two independent scores, as there are no held-out pairs",
+}
 TASK_DROP = ("observed", "interval_method", "n_items", "task_type")
 
 
@@ -99,7 +106,9 @@ def print_comparison(
             f"warning: {', '.join(found.not_scored)} could not be scored for both models; "
             + ("predicted from the others" if found.joint else "means that need them are left out")
         )
-    click.echo(f"{found.level:.0%} intervals over redrawn items; `undecided` where they hold 0")
+    methods = set(found.differences["interval_method"])
+    source = "; ".join(text for method, text in PAIR_INTERVALS.items() if method in methods)
+    click.echo(f"{found.level:.0%} intervals from {source}; `undecided` where they hold 0")
 
 
 def _means(total: Row, headline: str) -> list[Row]:

@@ -22,6 +22,7 @@ from mteblite.lite_scores.joint_calibration import JointCalibration
 from mteblite.lite_scores.joint_fitting import fit_joint
 from mteblite.lite_scores.model_scores import ModelScores, score_model
 from mteblite.lite_scores.observing import observation_rows
+from mteblite.lite_scores.pair_widths import with_pair_widths
 from mteblite.suites.catalog import Suite
 from mteblite.suites.task_types import TaskTypes
 from mteblite.validation.conformal import LEVEL, check_level
@@ -51,7 +52,7 @@ def _lite_suite_settings(context: SettingsContext) -> Any:
         "lite_scores.lite_suites", "lite_scores.lite_suite_intervals",
         "lite_scores.lite_suite_joint",
     ],
-    code_version="4",
+    code_version="5",
     settings=_lite_suite_settings,
     checks=[
         Check(
@@ -82,12 +83,14 @@ def lite_suite(work: Work) -> Produced:
     if not fitted:
         raise ValueError(f"no task of suite {work.key['suite']} has a calibration yet")
     types = TaskTypes({t.task: t.task_type for t in fitted.values()}, _parts(work.suite))
-    widths = interval_half_widths(
-        work.rows("validation.lomo_predictions"), types, str(variant), level=level
-    )
+    predictions = work.rows("validation.lomo_predictions")
+    widths = interval_half_widths(predictions, types, str(variant), level=level)
     if file.interval_level is not None:
         check_level(level, int(widths["n_families"].max()))
     widths = with_reference_range(widths, reference_scores(evidences), types)
+    widths = with_pair_widths(
+        widths, predictions, str(variant), list(fitted.values()), evidences, types, level=level
+    )
     rows = _lite_suite_rows(work, fitted, widths, str(variant))
     by_target = widths.set_index("target")
     return Produced(
@@ -182,7 +185,7 @@ def _fitted_tasks(work: Work, tasks: pd.DataFrame) -> list[FittedTask]:
         "lite_scores.type_scores",
         "lite_scores.selected_observations",
     ],
-    code_version="4",
+    code_version="5",
     settings=model_settings,
     kinds=("duckdb", "pytorch"),
     checks=[
@@ -233,7 +236,7 @@ def _produced(
         "n_texts": seen.n_texts,
         "n_encoded": seen.n_encoded,
         "seconds": seconds,
-        "warnings": "; ".join(seen.warnings),
+        "warnings": "; ".join([*seen.warnings, *found.warnings]),
         "revision": work.ports.models.identify(work.model).revision,
     }
     scores = found.tasks.assign(task_type=found.tasks["task"].map(types))

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mteblite.calibrations.fitted_task import FittedTask
+from mteblite.lite_scores.chance import ChanceTest
 from mteblite.lite_scores.observing import observe_selection
 from mteblite.models.loaded_tensors import ModelError
 from mteblite.models.pool_vectors import collapse, collapse_warning
@@ -29,6 +30,7 @@ class Observed:
         results: per task the outcomes (k,) or observations (k, d) on its selection.
         failed: tasks that could not be scored, with the reason.
         collapsed: tasks whose texts all got one vector, see `pool_vectors.collapse`.
+        chance: whether the others are scores of chance.
         n_texts: texts of the selections.
         n_encoded: texts that were encoded now.
         warnings: what the scores silently depend on.
@@ -37,6 +39,7 @@ class Observed:
     results: dict[str, np.ndarray] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     collapsed: dict[str, str] = field(default_factory=dict)
+    chance: ChanceTest = field(default_factory=ChanceTest)
     n_texts: int = 0
     n_encoded: int = 0
     warnings: list[str] = field(default_factory=list)
@@ -73,7 +76,8 @@ def observe_candidate(
     if not seen.results:
         raise ValueError("; ".join(dict.fromkeys(seen.failed.values())))
     seen.n_encoded = encoder.counts.encoded - before
-    seen.warnings = [*encoder.warnings, *collapse_warning(seen.collapsed, len(fitted))]
+    collapsed = collapse_warning(seen.collapsed, len(fitted))
+    seen.warnings = [*encoder.warnings, *collapsed, *seen.chance.warning()]
     return seen
 
 
@@ -92,3 +96,6 @@ def _observe(
     equal = collapse(cut, vectors)
     if equal:
         seen.collapsed[task.task] = equal
+    else:
+        results = seen.results[task.task]
+        seen.chance.add(task, cut, vectors, results, encoder.similarity_name)

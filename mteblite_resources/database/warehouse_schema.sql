@@ -226,6 +226,11 @@ CREATE TABLE IF NOT EXISTS lite_scores.lite_suite_intervals (
 );
 ALTER TABLE lite_scores.lite_suite_intervals ADD COLUMN IF NOT EXISTS reference_low DOUBLE;
 ALTER TABLE lite_scores.lite_suite_intervals ADD COLUMN IF NOT EXISTS reference_high DOUBLE;
+-- half-widths of differences of two models, see lite_scores/pair_widths.py
+ALTER TABLE lite_scores.lite_suite_intervals ADD COLUMN IF NOT EXISTS pair_sd DOUBLE;
+ALTER TABLE lite_scores.lite_suite_intervals ADD COLUMN IF NOT EXISTS stranger_factor DOUBLE;
+ALTER TABLE lite_scores.lite_suite_intervals ADD COLUMN IF NOT EXISTS sibling_factor DOUBLE;
+ALTER TABLE lite_scores.lite_suite_intervals ADD COLUMN IF NOT EXISTS sibling_families INTEGER;
 -- (suite), suites with a calibration over all tasks only: see lite_scores/joint_scores.py
 CREATE TABLE IF NOT EXISTS lite_scores.lite_suite_joint (suite VARCHAR, joint JSON);
 -- (suite, task, model)

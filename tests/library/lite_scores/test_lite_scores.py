@@ -58,6 +58,11 @@ def observed(evidences, fitted, model=NEW):
     return found
 
 
+def means(scores):
+    """Of a model that is inside the range of the reference models."""
+    return aggregate(scores.assign(reach=scores["predicted"]), TYPES)
+
+
 def test_a_new_model_is_predicted_with_an_interval(evidences, fitted, widths):
     scores = predict_tasks(fitted, observed(evidences, fitted), widths)
     assert scores["task"].tolist() == ["A", "B", "C"]
@@ -106,14 +111,14 @@ def test_without_validation_there_are_no_intervals(evidences, fitted):
     scores = predict_tasks(fitted, observed(evidences, fitted))
     assert scores[["lower", "upper"]].isna().all(axis=None)
     assert set(scores["interval_method"]) == {"none"}
-    row = suite_rows(aggregate(scores, TYPES), pd.DataFrame({"target": []}))
+    row = suite_rows(means(scores), pd.DataFrame({"target": []}))
     assert np.isnan(row["macro_lower"])
     assert row["interval_method"] == "none"
 
 
 def test_aggregates_by_hand(widths):
     scores = pd.DataFrame({"task": ["C", "A", "B"], "predicted": [0.9, 0.3, 0.6]})
-    score = aggregate(scores, TYPES)
+    score = means(scores)
     assert score.mean == pytest.approx(0.6)
     assert score.macro_mean == pytest.approx((0.45 + 0.9) / 2)
     assert score.type_means == {"Retrieval": pytest.approx(0.45), "STS": pytest.approx(0.9)}
@@ -126,7 +131,7 @@ def test_aggregates_by_hand(widths):
 
 def test_no_interval_reaches_beyond_what_the_types_allow():
     """Two tasks of Retrieval, whose scores cannot be negative, and one of STS, whose can."""
-    score = aggregate(pd.DataFrame({"task": ["A", "B", "C"], "predicted": [0.1, 0.2, 0.9]}), TYPES)
+    score = means(pd.DataFrame({"task": ["A", "B", "C"], "predicted": [0.1, 0.2, 0.9]}))
     targets = ["mean", "macro", "type:Retrieval", "type:STS"]
     wide = pd.DataFrame({"target": targets, "half_width": 3.0, "interval_method": "conformal"})
     row = suite_rows(score, wide)
@@ -138,7 +143,7 @@ def test_no_interval_reaches_beyond_what_the_types_allow():
 
 
 def test_a_missing_task_makes_the_means_it_belongs_to_undefined():
-    score = aggregate(pd.DataFrame({"task": ["A", "B"], "predicted": [0.3, 0.6]}), TYPES)
+    score = means(pd.DataFrame({"task": ["A", "B"], "predicted": [0.3, 0.6]}))
     assert np.isnan([score.mean, score.macro_mean, score.type_means["STS"]]).all()
     assert score.type_means["Retrieval"] == pytest.approx(0.45)
     assert score.n_tasks == 2
@@ -177,8 +182,8 @@ def test_wrong_input_is_refused(fitted):
     with pytest.raises(ValueError, match="task 'Z' has outcomes but no fitted selection"):
         predict_tasks(fitted, {"Z": np.zeros(20)})
     with pytest.raises(ValueError, match="'Z' is not in the suite"):
-        aggregate(pd.DataFrame({"task": ["Z"], "predicted": [0.1]}), TYPES)
+        means(pd.DataFrame({"task": ["Z"], "predicted": [0.1]}))
     with pytest.raises(ValueError, match="one is there twice"):
-        aggregate(pd.DataFrame({"task": ["A", "A"], "predicted": [0.1, 0.2]}), TYPES)
+        means(pd.DataFrame({"task": ["A", "A"], "predicted": [0.1, 0.2]}))
     with pytest.raises(ValueError, match="got outcomes on 3 items; the selection has 20"):
         predict_tasks(fitted, {"A": np.zeros(3)})

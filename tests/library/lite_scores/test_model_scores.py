@@ -12,6 +12,7 @@ from mteblite.lite_scores.intervals import interval_half_widths, with_reference_
 from mteblite.lite_scores.joint_calibration import JointCalibration
 from mteblite.lite_scores.joint_fitting import fit_joint
 from mteblite.lite_scores.model_scores import score_model
+from mteblite.lite_scores.reach import reach
 from mteblite.validation.conformal import check_level, families_needed
 from mteblite.validation.lomo import Settings
 from mteblite.validation.public_scores import gather_public_scores
@@ -206,9 +207,52 @@ def test_public_scores_are_of_models_without_outcomes():
     assert gather_public_scores(tasks, members, scores, set(members["model"])) is None
 
 
-def test_an_undefined_score_is_no_score(evidences):
-    suite = Suite(evidences, "linear")
+# --- undefined, perfect and merged models ----------------------------------------------------
+
+
+def test_an_undefined_score_is_that_of_chance_and_is_flagged(suite):
+    """All cosines are equal, although vectors differ, so that a correlation is NaN."""
     seen = suite.observed(0)
     seen["A"] = np.full_like(np.asarray(seen["A"], dtype=float), np.nan)
-    with pytest.raises(ValueError, match="the score of A is undefined"):
-        suite.score(seen)
+    found = suite.score(seen)
+    tasks = found.tasks.set_index("task")
+    assert tasks.loc["A", "predicted"] == 0.0
+    assert tasks["interval_method"].tolist() == ["degenerate", *["conformal_family"] * 2]
+    assert found.suite["interval_method"] == "degenerate"
+    assert np.isfinite(found.suite["macro_mean"])
+    (warning,) = found.warnings
+    assert warning.startswith("degenerate: the metric of A has no value")
+    assert suite.score(suite.observed(0)).warnings == ()
+
+
+def test_the_interval_of_a_perfect_model_reaches_the_top(suite):
+    found = suite.score(suite.observed(0, 1.0))
+    assert found.tasks["upper"].tolist() == [1.0, 1.0, 1.0]
+    assert (found.types["upper"] == 1.0).all()
+    assert (found.suite["macro_upper"], found.suite["mean_upper"]) == (1.0, 1.0)
+    assert (found.tasks["predicted"] < 1.0).any()  # the calibration shrinks
+
+
+def test_the_upper_end_rises_from_the_best_reference_model_to_the_top(suite):
+    """Beyond the best reference model it rises without a jump; below it nothing changes."""
+    task = suite.fitted[0]
+    line = task.calibration
+    best = (task.reference_high - line.intercept) / line.slope
+    assert best < 1.0
+    at = [reach(task, raw, line.slope * raw + line.intercept) for raw in (0.3, best, 1.0)]
+    assert at == pytest.approx([line.slope * 0.3 + line.intercept, task.reference_high, 1.0])
+    raws = np.linspace(best, 1.0, 20)
+    rising = [reach(task, raw, line.slope * raw + line.intercept) for raw in raws]
+    assert (np.diff(rising) > 0).all()
+    assert np.diff(rising).max() < 0.2
+
+
+def test_a_merge_scores_between_what_its_outcomes_say(suite):
+    """The mean of the outcomes of two models lies between them, with an interval as theirs."""
+    one, two = suite.observed(0), suite.observed(4)
+    merged = suite.score({t: (one[t] + two[t]) / 2 for t in one})
+    ends = [suite.score(m).tasks["predicted"].to_numpy() for m in (one, two)]
+    predicted = merged.tasks["predicted"].to_numpy()
+    assert predicted == pytest.approx(np.mean(ends, axis=0), abs=0.02)
+    assert set(merged.tasks["interval_method"]) == {"conformal_family"}
+    assert merged.warnings == ()

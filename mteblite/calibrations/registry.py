@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pandas as pd
 
@@ -14,6 +12,7 @@ from mteblite.calibrations.mean import estimate_mean
 from mteblite.calibrations.pirt import estimate_pirt
 from mteblite.calibrations.switch import estimate_switch
 from mteblite.item_parameters.response_model import ItemParameters
+from mteblite.selections.selector import Statistic
 from mteblite.task_types.scoring import set_statistic, surrogate_statistic
 
 ESTIMATORS: dict[str, Estimator] = {
@@ -35,8 +34,6 @@ SET_STATISTIC = "set_statistic"
 SURROGATE = "surrogate"
 """Estimator of set metrics: a statistic of less variance, calibrated to the official one."""
 
-Statistic = Callable[[str, np.ndarray, pd.DataFrame, np.ndarray], float]
-"""(task type, observations (k, d), items, weights (k,)) -> the statistic, NaN = undefined."""
 SET_ESTIMATORS: dict[str, Statistic] = {
     SET_STATISTIC: set_statistic,
     SURROGATE: surrogate_statistic,

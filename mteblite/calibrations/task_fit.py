@@ -22,6 +22,7 @@ from mteblite.calibrations.linear import Calibration, find_line, fit_calibration
 from mteblite.calibrations.registry import (
     NEEDS_REFERENCE,
     SET_STATISTIC,
+    SURROGATE,
     Statistic,
     estimate_set,
     find_estimator,
@@ -31,7 +32,7 @@ from mteblite.calibrations.registry import (
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit, fit_items, restrict, usable_models
-from mteblite.selections.selector import pool_weights
+from mteblite.selections.selector import pool_weights, weighted_mean
 from mteblite.selections.token_budget import Positions, choose_positions, selection_rows
 from mteblite.task_types.scoring import check_selection, set_statistic
 
@@ -114,10 +115,16 @@ class TaskFits:
         key = (train.tobytes(), self.k)
         if key not in self._training:
             k, keys, costs = self.k, self.rng_keys, self.costs
+
+            def measure(positions: np.ndarray, weights: np.ndarray) -> np.ndarray:
+                return self._measured(positions, weights)[train]
+
             self._training[key] = Training(
                 self.evidence.only_models(train),
                 lambda reference: fit_items(reference, self.response_model),
-                lambda name, reference, fit: choose_positions(name, reference, fit, k, keys, costs),
+                lambda name, reference, fit: choose_positions(
+                    name, reference, fit, k, keys, costs, measure
+                ),
             )
         return self._training[key]
 
@@ -232,6 +239,16 @@ class TaskFits:
                 ]
             )
         return self._statistics[key]
+
+    def _measured(self, positions: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return what `measure_of` returns, of all models; folds share the statistics.
+
+        A replaced official statistic replaces the surrogate, too.
+        """
+        if self.evidence.kind == "per_item":
+            return weighted_mean(self.evidence.outcomes[:, positions], weights)
+        replaced = self.statistic is not set_statistic
+        return self.set_statistics(positions, weights, SET_STATISTIC if replaced else SURROGATE)
 
     def _calibration_data(self, train: np.ndarray, variant: Variant) -> tuple[str, np.ndarray]:
         """Return the calibration of this kind of task and the estimates (n_train,) for its fit."""

@@ -11,7 +11,7 @@ import numpy as np
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit
 from mteblite.kmeans import distinct_rows, kmeans
-from mteblite.selections.selector import Selected, pool_weights
+from mteblite.selections.selector import Measure, Selected, pool_weights
 from mteblite.selections.strata import difficulty
 
 DECIMALS = 6
@@ -19,10 +19,10 @@ DECIMALS = 6
 
 
 def select_anchor(
-    evidence: TaskEvidence, fit: ItemFit, k: int, rng: np.random.Generator
+    evidence: TaskEvidence, fit: ItemFit, k: int, rng: np.random.Generator, measure: Measure
 ) -> Selected:
     """Select k anchors of the whole pool by the training models' outcomes."""
-    del fit
+    del fit, measure
     return anchors(outcome_vectors(evidence.outcomes), pool_weights(evidence), k, rng)
 
 

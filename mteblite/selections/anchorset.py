@@ -14,15 +14,15 @@ import numpy as np
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit
 from mteblite.selections.anchor import anchors, outcome_vectors
-from mteblite.selections.selector import Selected, pool_weights
+from mteblite.selections.selector import Measure, Selected, pool_weights
 from mteblite.selections.stratified import by_label, label_quotas
 
 
 def select_anchorset(
-    evidence: TaskEvidence, fit: ItemFit, k: int, rng: np.random.Generator
+    evidence: TaskEvidence, fit: ItemFit, k: int, rng: np.random.Generator, measure: Measure
 ) -> Selected:
     """Select k anchors, stratum by stratum, weighted by the pool mass of their clusters."""
-    del fit
+    del fit, measure
     vectors, mass = outcome_vectors(evidence.outcomes), pool_weights(evidence)
     chosen: list[np.ndarray] = []
     weights: list[np.ndarray] = []

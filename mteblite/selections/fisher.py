@@ -12,7 +12,7 @@ import numpy as np
 
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import RESPONSE_MODELS, ItemFit
-from mteblite.selections.selector import Selected, pool_weights
+from mteblite.selections.selector import Measure, Selected, pool_weights
 
 PRIOR_PRECISION = 1.0
 MIN_MODELS = 5
@@ -21,7 +21,7 @@ MIN_GAIN = 1e-12
 
 
 def select_fisher(
-    evidence: TaskEvidence, fit: ItemFit, k: int, rng: np.random.Generator
+    evidence: TaskEvidence, fit: ItemFit, k: int, rng: np.random.Generator, measure: Measure
 ) -> Selected:
     """Select k items with weights 1/k.
 

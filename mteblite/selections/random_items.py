@@ -6,14 +6,14 @@ import numpy as np
 
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit
-from mteblite.selections.selector import Selected, pool_weights
+from mteblite.selections.selector import Measure, Selected, pool_weights
 
 
 def select_random(
-    evidence: TaskEvidence, fit: ItemFit, k: int, rng: np.random.Generator
+    evidence: TaskEvidence, fit: ItemFit, k: int, rng: np.random.Generator, measure: Measure
 ) -> Selected:
     """Draw k items without replacement, independent of outcomes."""
-    del fit
+    del fit, measure
     chosen = draw(len(evidence.items), k, rng)
     weights = pool_weights(evidence)[chosen]
     return chosen, weights / weights.sum()

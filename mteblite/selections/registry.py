@@ -10,9 +10,10 @@ from mteblite.item_parameters.fitting import ItemFit, restrict, usable_models
 from mteblite.seeds import generator
 from mteblite.selections.anchor import select_anchor
 from mteblite.selections.anchorset import select_anchorset
+from mteblite.selections.best_draw import select_best_draw
 from mteblite.selections.fisher import select_fisher
 from mteblite.selections.random_items import select_random
-from mteblite.selections.selector import Selected, Selector, pool_weights
+from mteblite.selections.selector import Measure, Selected, Selector, measure_of, pool_weights
 from mteblite.selections.strat_difficulty import select_strat_difficulty
 from mteblite.selections.stratified import select_stratified
 
@@ -23,6 +24,7 @@ SELECTORS: dict[str, Selector] = {
     "fisher": select_fisher,
     "anchorset": select_anchorset,
     "strat_difficulty": select_strat_difficulty,
+    "best_draw": select_best_draw,
 }
 NEEDS_ABILITY = frozenset({"fisher"})
 """Selectors that need item parameters; without usable abilities `strat` replaces them."""
@@ -52,8 +54,11 @@ def select_positions(
     fit: ItemFit,
     k: int,
     rng_keys: tuple[str | int, ...],
+    measure: Measure | None = None,
 ) -> tuple[str, np.ndarray, np.ndarray]:
     """Return the method used, positions (k,) in rank order and weights (k,); see `choose`.
+
+    `measure` gives the estimates of the usable models; None = `measure_of` them.
 
     Raises:
         ValueError: the method is unknown, k is below 1, or the pool is empty.
@@ -68,7 +73,8 @@ def select_positions(
     used = "strat" if method in NEEDS_ABILITY and not fit.usable else method
     rng = generator(*rng_keys, evidence.task, used, k)
     reference = restrict(evidence, usable_models(evidence))
-    chosen, weights = _checked(SELECTORS[used](reference, fit, k, rng), k, evidence.task)
+    selected = SELECTORS[used](reference, fit, k, rng, measure or measure_of(reference))
+    chosen, weights = _checked(selected, k, evidence.task)
     return used, chosen, weights
 
 

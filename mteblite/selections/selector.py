@@ -5,15 +5,52 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit
+from mteblite.task_types.scoring import surrogate_statistic
 
 Selected = tuple[np.ndarray, np.ndarray]
 """Positions (k,) of distinct items in rank order, and their positive weights (k,) with sum 1."""
 
-Selector = Callable[[TaskEvidence, ItemFit, int, np.random.Generator], Selected]
-"""(evidence of the training models, fit on them, k < n_items, generator) -> Selected."""
+Statistic = Callable[[str, np.ndarray, pd.DataFrame, np.ndarray], float]
+"""(task type, observations (k, d), items, weights (k,)) -> the statistic, NaN = undefined."""
+
+Measure = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Positions (k,), weights (k,) -> uncalibrated estimates of the training models (n_models,)."""
+
+Selector = Callable[[TaskEvidence, ItemFit, int, np.random.Generator, Measure], Selected]
+"""(evidence of the training models, fit on them, k < n_items, generator, their estimates) ->
+Selected."""
+
+
+def measure_of(evidence: TaskEvidence, statistic: Statistic = surrogate_statistic) -> Measure:
+    """Return the estimates of a task's models on some items: means, or a set statistic."""
+
+    def statistics(positions: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        rows = evidence.items.iloc[positions].reset_index(drop=True)
+        return np.array(
+            [
+                statistic(evidence.task_type, o[positions], rows, weights)
+                for o in evidence.observations or ()
+            ]
+        )
+
+    def means(positions: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return weighted_mean(evidence.outcomes[:, positions], weights)
+
+    return means if evidence.kind == "per_item" else statistics
+
+
+def weighted_mean(outcomes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the mean over the observed items of (n_models, k); weights are renormalised."""
+    seen = np.isfinite(outcomes)
+    if seen.all():
+        return np.asarray(outcomes @ (weights / weights.sum()))
+    mass = seen @ weights
+    total = np.where(seen, outcomes, 0.0) @ weights
+    return np.where(mass > 0, total / np.where(mass > 0, mass, 1.0), np.nan)
 
 
 def pool_weights(evidence: TaskEvidence) -> np.ndarray:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import pandas as pd
 
 from mteblite.item_parameters.evidence import TaskEvidence, types_of
 from mteblite.seeds import generator
 from mteblite.selections.budget import MIN_ITEMS, allocate_budget, item_spread, statistic_spread
+from mteblite.selections.selector import Statistic
 from mteblite.suites.means import macro_weights
 from mteblite.task_types.scoring import set_statistic
 
-Statistic = Callable[[str, np.ndarray, pd.DataFrame, np.ndarray], float]
 MIN_SPREAD = 1e-4
 DRAWS = 10
 """Random selections that the spread of a set metric is measured on."""

@@ -12,15 +12,15 @@ import numpy as np
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit
 from mteblite.selections.quotas import within_strata
-from mteblite.selections.selector import Selected, pool_weights
+from mteblite.selections.selector import Measure, Selected, pool_weights
 from mteblite.selections.strata import difficulty
 
 
 def select_strat_difficulty(
-    evidence: TaskEvidence, fit: ItemFit, k: int, rng: np.random.Generator
+    evidence: TaskEvidence, fit: ItemFit, k: int, rng: np.random.Generator, measure: Measure
 ) -> Selected:
     """Draw one item of each difficulty quantile of each stratum."""
-    del fit
+    del fit, measure
     level, mass = difficulty(evidence.outcomes), pool_weights(evidence)
 
     def choose(members: np.ndarray, count: int) -> Selected:

@@ -14,18 +14,18 @@ import numpy as np
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit
 from mteblite.selections.allocation import affordable, allocate
-from mteblite.selections.selector import Selected, pool_weights
+from mteblite.selections.selector import Measure, Selected, pool_weights
 from mteblite.selections.strata import cells, difficulty_cells, label_strata, strata_of
 
 
 def select_stratified(
-    evidence: TaskEvidence, fit: ItemFit, k: int, rng: np.random.Generator
+    evidence: TaskEvidence, fit: ItemFit, k: int, rng: np.random.Generator, measure: Measure
 ) -> Selected:
     """Draw k items: by difficulty for per-item tasks, by label or gold bin for set metrics."""
-    del fit
+    del fit, measure
     if evidence.kind == "per_item":
         return _by_difficulty(evidence, k, rng)
-    return _by_label(evidence, k, rng)
+    return draw_by_label(evidence, k, rng)
 
 
 def _by_difficulty(evidence: TaskEvidence, k: int, rng: np.random.Generator) -> Selected:
@@ -38,7 +38,7 @@ def _by_difficulty(evidence: TaskEvidence, k: int, rng: np.random.Generator) -> 
     return np.array(chosen), np.array([mass[group].sum() for group in groups])
 
 
-def _by_label(evidence: TaskEvidence, k: int, rng: np.random.Generator) -> Selected:
+def draw_by_label(evidence: TaskEvidence, k: int, rng: np.random.Generator) -> Selected:
     """Return random items within cells and labels, weighted by pool mass."""
     mass = pool_weights(evidence)
     chosen: list[np.ndarray] = []

@@ -18,7 +18,7 @@ from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import RESPONSE_MODELS, ItemFit, restrict, usable_models
 from mteblite.selections.fisher import MIN_GAIN, PRIOR_PRECISION, eligible_items
 from mteblite.selections.registry import select_positions, selection_rows
-from mteblite.selections.selector import Selected, pool_weights
+from mteblite.selections.selector import Measure, Selected, measure_of, pool_weights
 from mteblite.selections.strata import cells
 
 Gain = Callable[[list[int]], np.ndarray]
@@ -29,6 +29,8 @@ Positions = tuple[str, np.ndarray, np.ndarray]
 """Method used, positions in rank order, weights; see `select_positions`."""
 HAS_GAIN = "fisher"
 """The selector that maximises a gain."""
+BEST_DRAW = "best_draw"
+"""The selector that passes over draws without an estimate, here those that cost too much."""
 
 
 def choose(
@@ -71,18 +73,35 @@ def choose_positions(
     k: int,
     rng_keys: tuple[str | int, ...],
     costs: np.ndarray | None = None,
+    measure: Measure | None = None,
 ) -> Positions:
-    """Return method used, positions in rank order and weights; see `choose`."""
+    """Return method used, positions in rank order and weights; see `choose`.
+
+    `measure` gives the estimates of the usable models; see `select_positions`.
+    """
+
+    def select(name: str, count: int) -> Positions:
+        return select_positions(name, evidence, fit, count, rng_keys, measure)
+
     if costs is None or k < 1:
-        return select_positions(method, evidence, fit, k, rng_keys)
+        return select(method, k)
     budget = k * float(costs.mean())
     whole = costs.sum() <= budget * PAID
+    if method == BEST_DRAW and not whole:
+        judge = measure or measure_of(restrict(evidence, usable_models(evidence)))
+        found = select_positions(
+            method, evidence, fit, max(1, int(k)), rng_keys,
+            lambda positions, weights: judge(positions, weights)
+            * (1.0 if costs[positions].sum() <= budget * PAID else np.nan),
+        )  # fmt: skip
+        if costs[found[1]].sum() <= budget * PAID:
+            return found
     if whole or method != HAS_GAIN or not fit.usable or evidence.kind != "per_item":
-        return _largest_paid(method, evidence, fit, costs, budget, rng_keys)
+        return _largest_paid(lambda count: select(method, count), costs, budget)
     reference = restrict(evidence, usable_models(evidence))
     chosen, weights = _by_cell(reference, fit, costs, budget)
     if len(chosen) == 0:
-        return _largest_paid("strat", evidence, fit, costs, budget, rng_keys)
+        return _largest_paid(lambda count: select("strat", count), costs, budget)
     return method, chosen, weights / weights.sum()
 
 
@@ -140,12 +159,7 @@ def _by_cell(evidence: TaskEvidence, fit: ItemFit, costs: np.ndarray, budget: fl
 
 
 def _largest_paid(
-    method: str,
-    evidence: TaskEvidence,
-    fit: ItemFit,
-    costs: np.ndarray,
-    budget: float,
-    rng_keys: tuple[str | int, ...],
+    select: Callable[[int], Positions], costs: np.ndarray, budget: float
 ) -> Positions:
     """Return the selection of the largest K within the budget.
 
@@ -155,7 +169,7 @@ def _largest_paid(
     n_items = len(costs)
 
     def paid(k: int) -> Positions | None:
-        chosen = select_positions(method, evidence, fit, k, rng_keys)
+        chosen = select(k)
         return chosen if costs[chosen[1]].sum() <= budget * PAID else None
 
     average = int(np.clip(budget * PAID / costs.mean(), 1, n_items))

@@ -14,15 +14,15 @@ from functools import cached_property
 import numpy as np
 
 from mteblite.calibrations.estimator import legal_range
-from mteblite.calibrations.linear import find_line, fit_lines, offset_line
-from mteblite.calibrations.mean import weighted_mean
+from mteblite.calibrations.linear import find_line, offset_line
 from mteblite.calibrations.task_fit import TaskFits
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
+from mteblite.lines import fit_lines
 from mteblite.seeds import generator
 from mteblite.selections.item_costs import item_costs
 from mteblite.selections.random_items import draw
-from mteblite.selections.selector import pool_weights
+from mteblite.selections.selector import pool_weights, weighted_mean
 from mteblite.validation.same_token import rounded_budget, same_token_draws
 from mteblite.validation.variants import COMPARED, CROSS_TASK, Baseline
 

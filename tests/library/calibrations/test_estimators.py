@@ -8,13 +8,14 @@ import pytest
 from support.fits import estimate
 from support.zoo import make_task, mean_statistic
 
-from mteblite.calibrations.linear import fit_calibration, fit_lines
+from mteblite.calibrations.linear import fit_calibration
 from mteblite.calibrations.registry import AIMS_AT_FULL_SCORE, ESTIMATORS, estimate_set
 from mteblite.calibrations.task_fit import reference_of
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters import linear_gaussian, two_pl
 from mteblite.item_parameters.fitting import fit_items
 from mteblite.item_parameters.response_model import ItemParameters
+from mteblite.lines import fit_lines
 from mteblite.selections.token_budget import choose
 
 SELECTION = pd.DataFrame({"item_id": ["c", "a"], "weight": [0.25, 0.75]})

@@ -12,7 +12,6 @@ import pandas as pd
 
 from mteblite.calibrations.fitted_task import FittedTask
 from mteblite.files import DamagedFileError
-from mteblite.lite_scores.joint_calibration import JointCalibration
 from mteblite.releases.release_files import write_release
 from mteblite.releases.released_task import ReleasedTask, release_task
 from mteblite.releases.selection_document import SelectionFacts, selection_document
@@ -62,7 +61,6 @@ class Releases:
             columns="suite", errors="ignore"
         )
         variant, versions, joint = str(lite["variant"].iloc[0]), _versions(tables), _joint(tables)
-        shown = usual_widths(intervals, joint)
         return SuiteRelease(
             suite=suite.name,
             variant=variant,
@@ -73,7 +71,7 @@ class Releases:
             intervals=intervals,
             joint=joint,
             document=selection_document(
-                _facts(suite, variant, created_from, versions, tasks, shown, tables)
+                _facts(suite, variant, created_from, versions, tasks, intervals, tables)
             ),
             headline=suite.file.headline,
             parts={e.task: e.part_of for e in suite.tasks if e.part_of},
@@ -98,20 +96,6 @@ class Releases:
             return earlier
         new = pd.DataFrame([_record(release, len(earlier) + 1)], columns=RELEASE_COLUMNS)
         return new if earlier.empty else pd.concat([earlier, new], ignore_index=True)
-
-
-def usual_widths(intervals: pd.DataFrame, joint: str | None) -> pd.DataFrame:
-    """Return the half-widths of lite scores; a joint calibration has widths of its own.
-
-    Args:
-        intervals: by target, from held-out residuals.
-        joint: the joint calibration as JSON, or None.
-    """
-    if joint is None:
-        return intervals
-    own = JointCalibration.from_json(joint).usual_widths()
-    rest = intervals.drop(columns=["half_width", "interval_method"])
-    return rest.merge(own, on="target", how="inner", validate="one_to_one")
 
 
 def _record(release: SuiteRelease, number: int) -> dict[str, Any]:

@@ -1,15 +1,15 @@
 """Lite scores under a joint calibration: all tasks of a model together, with intervals.
 
 The joint calibration has a posterior standard deviation of each score, also where tasks are
-missing. Conformal factors from held-out families correct the width of the intervals
+missing. It is scaled so that a model with all tasks gets the half-widths of held-out residuals
 (docs/methods.md, Intervals of a joint calibration).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -18,7 +18,7 @@ import pandas as pd
 from mteblite.calibrations.blup import Blup, JointPrediction
 from mteblite.calibrations.estimator import legal_range
 from mteblite.suites.task_types import TaskTypes
-from mteblite.validation.conformal import LEVEL, HalfWidth, half_width
+from mteblite.validation.conformal import LEVEL, HalfWidth
 from mteblite.validation.targets import target_weights
 
 GAUSSIAN = "posterior"
@@ -36,7 +36,7 @@ class JointCalibration:
         task_types: type of each task.
         blup: prior and noise.
         factors: by target (`macro`, `mean`, `type:<type>`, `task:<name>`) the half-width in
-            posterior standard deviations, see `conformal_factors`.
+            posterior standard deviations, see `with_widths`.
         level: coverage of the intervals.
     """
 
@@ -70,16 +70,28 @@ class JointCalibration:
         targets = target_weights(self.tasks, self.task_types, with_types=True)
         return pd.DataFrame([self._row(t, w, found, np.isfinite(row)) for t, w in targets.items()])
 
-    def usual_widths(self) -> pd.DataFrame:
-        """Return target, half_width and interval_method of an average model with all tasks.
+    def with_widths(self, widths: pd.DataFrame) -> JointCalibration:
+        """Return the calibration with the half-widths of held-out residuals for complete models.
 
-        Intervals of a model with missing tasks or unusual estimates are wider.
+        A model with missing tasks has a larger posterior standard deviation and a wider interval in
+        proportion.
+
+        Args:
+            widths: see `interval_half_widths`; half-widths that are NaN set no factor.
         """
-        return self._usual()[["target", "half_width", "interval_method"]]
+        usual = self.usual_deviations()
+        factors = {
+            str(row["target"]): HalfWidth(
+                row["half_width"] / usual[row["target"]], row["interval_method"], row["n_families"]
+            )
+            for row in widths.to_dict("records")
+            if np.isfinite(row["half_width"])
+        }
+        return replace(self, factors=factors)
 
     def usual_deviations(self) -> dict[str, float]:
         """Return by target the posterior standard deviation of an average model with all tasks."""
-        table = self._usual()
+        table = self.score(dict(zip(self.tasks, self.blup.prior.mean.tolist(), strict=True)))
         return {str(t): float(sd) for t, sd in zip(table["target"], table["sd"], strict=True)}
 
     def to_json(self) -> str:
@@ -124,10 +136,6 @@ class JointCalibration:
             level=float(value.get("level", LEVEL)),
         )
 
-    def _usual(self) -> pd.DataFrame:
-        """Return the scores of a model whose estimates are the prior's means."""
-        return self.score(dict(zip(self.tasks, self.blup.prior.mean.tolist(), strict=True)))
-
     def _row(
         self, target: str, weights: np.ndarray, found: JointPrediction, seen: np.ndarray
     ) -> dict[str, object]:
@@ -148,28 +156,3 @@ class JointCalibration:
             "interval_method": factor.method if np.isfinite(factor.value) else GAUSSIAN,
             "observed": bool(seen[weights > 0].all()),
         }
-
-
-def conformal_factors(
-    errors: np.ndarray,
-    deviations: np.ndarray,
-    families: Sequence[str],
-    targets: Sequence[str],
-    *,
-    level: float = LEVEL,
-) -> dict[str, HalfWidth]:
-    """Return the half-widths of intervals in posterior standard deviations, by target.
-
-    Hierarchical conformal prediction of |error| / sd; see `conformal.half_width`.
-
-    Args:
-        errors: (n_models, n_targets) held-out predicted minus actual; NaN = unknown.
-        deviations: (n_models, n_targets) posterior standard deviations.
-        families: (n_models,).
-        targets: (n_targets,) names.
-        level: coverage.
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        scaled = errors / deviations
-    code = np.asarray(families, dtype=str)
-    return {name: half_width(scaled[:, i], code, level) for i, name in enumerate(targets)}

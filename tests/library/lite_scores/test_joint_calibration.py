@@ -12,12 +12,12 @@ from support.zoo import make_models, make_task, mean_statistic
 
 from mteblite.calibrations.blup import Blup, JointData
 from mteblite.calibrations.variant import Variant
-from mteblite.lite_scores.joint_calibration import JointCalibration, conformal_factors
+from mteblite.lite_scores.joint_calibration import JointCalibration
 from mteblite.lite_scores.joint_fitting import fit_joint
 from mteblite.suites.task_types import TaskTypes
+from mteblite.validation.conformal import half_width
 from mteblite.validation.lomo import Settings
 from mteblite.validation.targets import target_weights
-from mteblite_resources.release_making import usual_widths
 
 TASKS = ("A", "B", "C", "D")
 TYPES = TaskTypes({"A": "Retrieval", "B": "Retrieval", "C": "STS", "D": "Classification"})
@@ -32,21 +32,19 @@ def draw(n: int, seed: int, noise: float = NOISE) -> tuple[np.ndarray, np.ndarra
 
 
 def release(n_families: int = 33, seed: int = 0) -> JointCalibration:
-    """Fitted on n families; factors from as many others."""
+    """Fitted on n families; widths from as many others."""
     truth, taught = draw(n_families, seed)
     names = tuple(f"f{i}" for i in range(n_families))
     blup = Blup.fit(JointData(taught, truth, names, np.empty((0, 4)), ()))
     targets = target_weights(TASKS, TYPES, with_types=True)
     new, estimates = draw(n_families, seed + 1000)
-    found = blup.predict(estimates)
-    pairs = [found.combined(w) for w in targets.values()]
-    errors = np.column_stack(
-        [m - new @ w for (m, _), w in zip(pairs, targets.values(), strict=True)]
-    )
-    factors = conformal_factors(
-        errors, np.column_stack([s for _, s in pairs]), names, list(targets)
-    )
-    return JointCalibration(TASKS, TYPES, blup, factors)
+    predicted = blup.predict(estimates).mean
+    rows = []
+    for target, w in targets.items():
+        width = half_width(predicted @ w - new @ w, np.array(names))
+        rows.append((target, width.value, width.method, width.n_families))
+    widths = pd.DataFrame(rows, columns=["target", "half_width", "interval_method", "n_families"])
+    return JointCalibration(TASKS, TYPES, blup, {}).with_widths(widths)
 
 
 def test_intervals_cover_new_models_at_their_level():
@@ -119,7 +117,6 @@ def test_a_suite_is_scored_as_its_validation_predicts():
     left = "f05"
     rest = [e.only_models(np.array(e.families) != left) for e in evidences]
     fitted = fit_joint(rest, variant, settings)
-    assert fitted.factors["macro"].method == "conformal_family"
     place = evidences[0].families.index(left)
     estimates = {}
     for evidence, own in zip(evidences, rest, strict=True):
@@ -139,18 +136,13 @@ def test_a_suite_is_scored_as_its_validation_predicts():
         fit_joint(evidences, Variant("anchor", "mean", "strat"), settings)
 
 
-def test_documents_show_the_widths_that_scores_have():
-    """Not those of held-out residuals, which know nothing of a joint posterior."""
+def test_a_complete_model_has_the_half_widths_of_held_out_residuals():
     fitted = release()
-    usual = fitted.usual_widths().set_index("target")["half_width"]
-    scored = fitted.score(dict(zip(TASKS, (0.5, 0.52, 0.47, 0.55), strict=True)))
-    assert usual.to_dict() == pytest.approx(scored.set_index("target")["half_width"].to_dict())
-    residuals = pd.DataFrame(
-        {"target": list(usual.index), "half_width": 0.5, "interval_method": "x",
-         "n_families": 33, "level": 0.9}
+    widths = pd.DataFrame(
+        {"target": list(fitted.factors), "half_width": 0.07, "interval_method": "conformal_family",
+         "n_families": 33}
     )  # fmt: skip
-    shown = usual_widths(residuals, fitted.to_json()).set_index("target")
-    assert shown["half_width"].to_dict() == pytest.approx(usual.to_dict())
-    assert (shown["interval_method"] != "x").all()
-    assert (shown["n_families"] == 33).all()
-    assert usual_widths(residuals, None) is residuals
+    scored = fitted.with_widths(widths).score(dict.fromkeys(TASKS, 0.5))
+    assert scored["half_width"].to_numpy() == pytest.approx(0.07)
+    less = fitted.with_widths(widths).score({"A": 0.5}).set_index("target")["half_width"]
+    assert less["macro"] > 0.08

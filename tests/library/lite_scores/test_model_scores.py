@@ -42,7 +42,7 @@ class Suite:
         settings = Settings(COUNTS, 0, statistic=mean_statistic)
         self.joint = None
         if calibration == "blup":
-            joint = fit_joint(evidences, variant, settings, COUNTS)
+            joint = fit_joint(evidences, variant, settings, COUNTS).with_widths(self.widths)
             assert joint.tasks == ("A", "B", "C")
             self.joint = JointCalibration.from_json(joint.to_json())
 

@@ -12,6 +12,7 @@ from mteblite.suites.method_keys import INTERVALS_FROM
 from mteblite.validation.conformal import LEVEL, NONE, HalfWidth, half_width
 from mteblite.validation.metrics import score_matrices
 from mteblite.validation.targets import combine, target_weights
+from mteblite.validation.variants import without_draw
 
 COLUMNS = ["target", "half_width", "interval_method", "n_families", "level"]
 
@@ -23,7 +24,7 @@ def interval_half_widths(
     *,
     level: float = LEVEL,
 ) -> pd.DataFrame:
-    """Return the half-width of every target of a suite.
+    """Return the half-width of every target of a suite, over families and item draws.
 
     Args:
         predictions: held-out predictions, as `predict_protocol` returns them. There are none where
@@ -40,14 +41,15 @@ def interval_half_widths(
     Raises:
         ValueError: there are held-out predictions, but none of the variant.
     """
-    chosen = (predictions["protocol"] == INTERVALS_FROM) & (predictions["variant"] == variant)
+    names = predictions["variant"].map(without_draw)
+    chosen = (predictions["protocol"] == INTERVALS_FROM) & (names == variant)
     if len(predictions) and not chosen.any():
         raise ValueError(
             f"variant {variant!r} has no {INTERVALS_FROM} predictions yet, without which its "
             "intervals are unknown: run `mteblite materialize` for the suite, which validates it"
         )
     tasks = sorted(task_types)
-    held_out = score_matrices(predictions.loc[chosen], tasks).get(variant)
+    held_out = list(score_matrices(predictions.loc[chosen], tasks).values())
     rows: list[tuple[str, float, str, int, float]] = []
     for target, weights in target_weights(tasks, task_types, with_types=True).items():
         width = _width(held_out, weights, level)
@@ -56,14 +58,15 @@ def interval_half_widths(
 
 
 def _width(
-    held_out: tuple[np.ndarray, np.ndarray, np.ndarray] | None, weights: np.ndarray, level: float
+    held_out: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], weights: np.ndarray, level: float
 ) -> HalfWidth:
-    """Return the half-width of one target from (predicted, actual, folds)."""
-    if held_out is None:
+    """Return the half-width of one target from (predicted, actual, folds) of each item draw."""
+    if not held_out:
         return HalfWidth(float("nan"), NONE, 0)
-    predicted, actual, folds = held_out
-    residuals = combine(predicted, weights) - combine(actual, weights)
-    return half_width(residuals, folds, level)
+    residuals = [combine(p, weights) - combine(a, weights) for p, a, _ in held_out]
+    return half_width(
+        np.concatenate(residuals), np.concatenate([folds for _, _, folds in held_out]), level
+    )
 
 
 def reference_scores(evidences: Sequence[TaskEvidence]) -> pd.DataFrame:

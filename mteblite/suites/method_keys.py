@@ -34,10 +34,17 @@ class SetMetricKeys(Strict):
 
 
 class ValidationKeys(Strict):
-    """Protocols of validation, and the number of draws of random items."""
+    """Protocols of validation, and numbers of item draws.
+
+    Attributes:
+        random_draws: item draws of the random baselines.
+        item_draws: item draws of the suite's own variant and of its control, the same with random
+            items. Intervals contain their spread.
+    """
 
     protocols: list[str] = ["family_lomo", "model_lomo", "nested_family_lomo", "frontier"]
     random_draws: int = Field(50, ge=1, le=1000)
+    item_draws: int = Field(10, ge=1, le=100)
 
     @field_validator("protocols")
     @classmethod
@@ -66,7 +73,7 @@ class MethodKeys(Strict):
             (train rows, shared documents) do not count. null = the cost of K items of every task.
         interval_level: coverage of intervals; the number of families must allow it. null = 0.9,
             or a Student-t interval, marked as such, where families are too few for 0.9.
-        validation: protocols and random draws.
+        validation: protocols and numbers of item draws.
     """
 
     per_item: PerItemKeys = PerItemKeys()

@@ -23,7 +23,7 @@ TASK_DRAWS = 500
 MIN_FAMILIES = 3
 LEVEL = 0.95
 BATCH = 250
-"""Draws at a time; memory is at most BATCH * n_models^2 / 2 numbers."""
+"""Draws at a time; memory is at most BATCH * n_models^2 numbers."""
 NAN_ENDS = (float("nan"), float("nan"))
 
 Scores = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -41,88 +41,50 @@ def family_draws(folds: np.ndarray, draws: int = DRAWS) -> np.ndarray:
 
 
 def drawn_mae(predicted: np.ndarray, actual: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the mean absolute error of each draw (draws,); arguments as in `drawn_tau`."""
-    error = np.abs(np.atleast_2d(predicted) - actual).mean(axis=0)
-    return np.asarray(counts @ error / counts.sum(axis=1))
-
-
-def drawn_bias(predicted: np.ndarray, actual: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the mean error of each draw (draws,); arguments as in `drawn_tau`."""
-    error = (np.atleast_2d(predicted) - actual).mean(axis=0)
-    return np.asarray(counts @ error / counts.sum(axis=1))
+    """Return the mean absolute error of each draw (draws,)."""
+    return np.asarray(counts @ np.abs(predicted - actual) / counts.sum(axis=1))
 
 
 def drawn_tau(predicted: np.ndarray, actual: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return Kendall's tau-b of each draw; two copies of a model are not a pair.
+    """Return Kendall's tau-b of each draw (draws,); two copies of a model are not a pair.
 
-    Args:
-        predicted: (n_models,), or (n_item_draws, n_models) for the mean over item draws.
-        actual: (n_models,).
-        counts: (draws, n_models), see `family_draws`.
-
-    Returns:
-        (draws,); NaN where a draw has no pair that differs on both sides.
+    NaN where a draw has no pair that differs on both sides.
     """
-    a, p = _signs(actual), _signs(predicted)
-    return _over_pairs(
-        counts,
-        lambda pairs: (
-            pairs @ (a * p).T,
-            np.sqrt((pairs @ np.abs(a).T) * (pairs @ np.abs(p).T)),
-        ),
-    )
+    a = np.sign(np.subtract.outer(actual, actual))
+    p = np.sign(np.subtract.outer(predicted, predicted))
+    parts = []
+    for start in range(0, len(counts), BATCH):
+        w = counts[start : start + BATCH]
+        both = ((w @ (a * p)) * w).sum(axis=1)
+        size = np.sqrt(((w @ np.abs(a)) * w).sum(axis=1) * ((w @ np.abs(p)) * w).sum(axis=1))
+        parts.append(np.where(size > 0, both / np.where(size > 0, size, 1.0), np.nan))
+    return np.concatenate(parts)
+
+
+def drawn_bias(predicted: np.ndarray, actual: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return the mean error of each draw (draws,)."""
+    return np.asarray(counts @ (predicted - actual) / counts.sum(axis=1))
 
 
 def drawn_resolvable(predicted: np.ndarray, actual: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return `kendall_tau_resolvable` of each draw (draws,); arguments as in `drawn_tau`.
-
-    NaN without resolvable pairs.
-    """
-    first, second = np.triu_indices(len(actual), 1)
-    far = (np.abs(actual[first] - actual[second]) >= RESOLVABLE_GAP - GUARD).astype(float)[None]
-    right = (_signs(actual) * _signs(predicted) * far).mean(axis=0, keepdims=True)
-    return _over_pairs(counts, lambda pairs: (pairs @ right.T, pairs @ far.T))
-
-
-def _signs(scores: np.ndarray) -> np.ndarray:
-    """Return the sign of each pair's difference (n, n_pairs) of scores (n, n_models)."""
-    rows = np.atleast_2d(scores)
-    first, second = np.triu_indices(rows.shape[1], 1)
-    return np.sign(rows[:, first] - rows[:, second])
-
-
-def _over_pairs(
-    counts: np.ndarray, parts: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-) -> np.ndarray:
-    """Return a ratio of sums over pairs of models, by draw and averaged over item draws (draws,).
-
-    `parts` returns numerators and denominators (draws, n_item_draws) from the number of copies of
-    each pair (draws, n_pairs).
-    """
-    first, second = np.triu_indices(counts.shape[1], 1)
-    found = []
-    for start in range(0, len(counts), BATCH):
-        w = counts[start : start + BATCH]
-        both, size = parts(w[:, first] * w[:, second])
-        ratio = np.where(size > 0, both / np.where(size > 0, size, 1.0), np.nan)
-        found.append(ratio.mean(axis=1))
-    return np.concatenate(found)
+    """Return `kendall_tau_resolvable` of each draw (draws,); NaN without resolvable pairs."""
+    gap = np.subtract.outer(actual, actual)
+    far = (np.abs(gap) >= RESOLVABLE_GAP - GUARD).astype(float)
+    right = np.sign(gap) * np.sign(np.subtract.outer(predicted, predicted)) * far
+    total = ((counts @ far) * counts).sum(axis=1)
+    both = ((counts @ right) * counts).sum(axis=1)
+    return np.where(total > 0, both / np.where(total > 0, total, 1.0), np.nan)
 
 
 def drawn_pearson(predicted: np.ndarray, actual: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the correlation of each draw (draws,); arguments as in `drawn_tau`.
-
-    NaN where a side is constant.
-    """
+    """Return the correlation of each draw (draws,); NaN where a side is constant."""
     mass = counts / counts.sum(axis=1, keepdims=True)
     # Centred first, against cancellation of the products of large means.
-    rows = np.atleast_2d(predicted)
-    p, a = (rows - rows.mean(axis=1, keepdims=True)).T, (actual - actual.mean())[:, None]
+    p, a = predicted - predicted.mean(), actual - actual.mean()
     p_mean, a_mean = mass @ p, mass @ a
     covariance = mass @ (p * a) - p_mean * a_mean
     size = np.sqrt(np.maximum(mass @ p**2 - p_mean**2, 0) * np.maximum(mass @ a**2 - a_mean**2, 0))
-    ratio = np.where(size > 1e-12, covariance / np.where(size > 1e-12, size, 1.0), np.nan)
-    return np.asarray(ratio.mean(axis=1))
+    return np.where(size > 1e-12, covariance / np.where(size > 1e-12, size, 1.0), np.nan)
 
 
 def drawn_mean(values: np.ndarray, clusters: np.ndarray) -> tuple[float, float, float, np.ndarray]:
@@ -152,8 +114,9 @@ def drawn_intervals(
 ) -> pd.DataFrame:
     """Return percentile intervals of every metric in DRAWN, by protocol, variant and target.
 
-    Macro and mean have `DRAWS` draws, single tasks `TASK_DRAWS`. The metric of a random baseline is
-    the mean over its item draws, in every draw of families, too.
+    Macro and mean have `DRAWS` draws, single tasks `TASK_DRAWS`. Each draw redraws families and
+    takes one of the variant's item draws, so that the interval says where the metric of one
+    selection lies, not that of a mean over selections.
 
     Returns:
         protocol, variant, target, metric, lower, upper; NaN with under MIN_FAMILIES families.
@@ -176,24 +139,18 @@ def drawn_intervals(
 
 
 def _metric_ends(known: Sequence[Scores], draws: int) -> dict[str, tuple[float, float]]:
-    """Return the ends of each metric; each draw is first averaged over item draws."""
-    same: dict[tuple[bytes, tuple[str, ...]], list[Scores]] = {}
-    for scores in known:
-        families = tuple(scores[2].tolist())
-        if len(set(families)) >= MIN_FAMILIES:
-            same.setdefault((scores[1].tobytes(), families), []).append(scores)
-    if not same:
+    """Return the ends of each metric; `known` are the scores of each item draw."""
+    usable = [k for k in known if len(set(k[2].tolist())) >= MIN_FAMILIES]
+    if not usable:
         return dict.fromkeys(DRAWN, NAN_ENDS)
-    groups = list(same.values())  # more than one where a prediction is undefined in some draws
-    counts = [family_draws(group[0][2], draws) for group in groups]
-    found = {}
-    for name, drawn in DRAWN.items():
-        values = [
-            drawn(np.stack([p for p, _, _ in group]), group[0][1], count)
-            for group, count in zip(groups, counts, strict=True)
-        ]
-        found[name] = _ends(np.average(values, axis=0, weights=[len(group) for group in groups]))
-    return found
+    # Redrawn families are independent of one another, so every item draw takes a part of them.
+    counts = [family_draws(k[2], draws)[i :: len(usable)] for i, k in enumerate(usable)]
+    return {
+        name: _ends(
+            np.concatenate([drawn(p, a, c) for (p, a, _), c in zip(usable, counts, strict=True)])
+        )
+        for name, drawn in DRAWN.items()
+    }
 
 
 def bootstrap_intervals(

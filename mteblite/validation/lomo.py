@@ -52,6 +52,7 @@ class Settings:
         k_of_fold: fold -> items per task, under a token budget; random baselines use `k_by_task`.
         by_token: select items up to the tokens of K average items, see `choose`.
         suite: part of the key of the selections' draws, as in the release; "" without a release.
+        item_draw: number of the item draw; 0 is that of the release.
     """
 
     k_by_task: Mapping[str, int]
@@ -66,11 +67,13 @@ class Settings:
     k_of_fold: Callable[[Fold], Mapping[str, int]] | None = None
     by_token: bool = False
     suite: str = ""
+    item_draw: int = 0
 
     @property
     def rng_keys(self) -> tuple[str | int, ...]:
-        """Keys of the selections' draws, equal to those of the release."""
-        return (self.suite, self.seed) if self.suite else (self.seed,)
+        """Keys of the selections' draws; those of item draw 0 are the release's."""
+        keys = (self.suite, self.seed) if self.suite else (self.seed,)
+        return (*keys, "item draw", self.item_draw) if self.item_draw else keys
 
     def counts(self, fold: Fold) -> Mapping[str, int]:
         """Return the number of items of each task in a fold."""

@@ -40,7 +40,8 @@ def validation_metrics(predictions: pd.DataFrame, task_types: Mapping[str, str])
     """Return every metric for macro, mean and each task.
 
     A model counts for a target only with a prediction and a full score of each of the target's
-    tasks. The metric of a random baseline is the mean over its draws. `coverage_90` is the share of
+    tasks. A metric is the mean over item draws, and `mae_draw_sd` the standard deviation of `mae`
+    over them. `coverage_90` is the share of
     models inside 90 % intervals from the residuals of the other folds. `mdad` is the
     `minimum_detectable_difference`. Macro and mean also have `within_family_tau`.
 
@@ -101,9 +102,13 @@ def score_matrices(
 
 
 def _average_draws(rows: list[tuple[str, str, str, str, float, int]]) -> pd.DataFrame:
-    """Return one row per variant; a random baseline has the mean over its draws."""
+    """Return one row per variant, the mean over its item draws, and the spread of their errors."""
     columns = ["protocol", "variant", "target", "metric", "value", "n_models"]
     frame = pd.DataFrame(rows, columns=columns)
     frame["variant"] = frame["variant"].map(without_draw)
     grouped = frame.groupby(columns[:4], sort=True)
-    return grouped.agg(value=("value", "mean"), n_models=("n_models", "max")).reset_index()
+    means = grouped.agg(value=("value", "mean"), n_models=("n_models", "max")).reset_index()
+    spread = grouped.agg(value=("value", "std"), n_models=("n_models", "max")).reset_index()
+    spread = spread[(spread["metric"] == "mae") & spread["value"].notna()]
+    found = pd.concat([means, spread.assign(metric="mae_draw_sd")], ignore_index=True)
+    return found.sort_values(columns[:4], ignore_index=True)

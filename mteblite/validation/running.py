@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pandas as pd
 
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
+from mteblite.suites.method_keys import INTERVALS_FROM
 from mteblite.validation.folds import (
     FRONTIER,
     MIN_FRONTIER_FAMILIES,
@@ -22,7 +23,7 @@ from mteblite.validation.nested import CHOSEN, predict_nested
 from mteblite.validation.out_of_range import training_ranges
 from mteblite.validation.presets import Preset
 from mteblite.validation.refit import TaskRefits
-from mteblite.validation.variants import suite_variants
+from mteblite.validation.variants import control_of, draw_name, suite_variants
 
 MIN_NESTED_FAMILIES = 3
 """Fewest families for inner folds that choose a variant."""
@@ -55,15 +56,19 @@ def validate(
     protocols: Sequence[str],
     settings: Settings,
     progress: Callable[[str, int, int], None] = lambda *_: None,
+    item_draws: int = 1,
 ) -> Validation:
     """Run protocols over the standard variants, those of a preset, and the suite's chosen one.
 
     The nested protocol chooses from the preset. `progress` gets (protocol, tasks done, all tasks).
+    With `item_draws` above 1, `family_lomo` repeats the chosen variant and its control, the same
+    variant with random items, with further draws of items; see `draw_name`.
 
     Raises:
         ValueError: see `predict_protocol`.
     """
-    variants = suite_variants([*(preset.variants if preset else ()), chosen])
+    control = control_of(chosen)
+    variants = suite_variants([*(preset.variants if preset else ()), control, chosen])
     absent = {p: why for p in protocols if (why := why_absent(p, evidences, preset))}
     refits: dict[str, TaskRefits] = {}
     frames: list[pd.DataFrame] = []
@@ -82,6 +87,8 @@ def validate(
                 evidences, variants, protocol, settings, refits=refits, progress=report
             )
         frames.append(frame)
+    if INTERVALS_FROM in run:
+        frames += _further_draws(evidences, (chosen, control), settings, progress, item_draws)
     ranges = [training_ranges(evidences, p).assign(protocol=p) for p in run]
     return Validation(
         predictions=pd.concat(frames, ignore_index=True),
@@ -90,6 +97,24 @@ def validate(
         choices=choices,
         absent=absent,
     )
+
+
+def _further_draws(
+    evidences: Sequence[TaskEvidence],
+    variants: Sequence[Variant],
+    settings: Settings,
+    progress: Callable[[str, int, int], None],
+    item_draws: int,
+) -> list[pd.DataFrame]:
+    """Return the `family_lomo` predictions of item draws 1, 2, ..."""
+    frames = []
+    for number in range(1, item_draws):
+        progress(f"item draw {number}", 0, len(evidences))
+        frame = predict_protocol(
+            evidences, variants, INTERVALS_FROM, replace(settings, item_draw=number)
+        )
+        frames.append(frame.assign(variant=[draw_name(v, number) for v in frame["variant"]]))
+    return frames
 
 
 def nested_name(preset: str) -> str:

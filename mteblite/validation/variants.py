@@ -14,14 +14,14 @@ uncalibrated, `+offset` only shifted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from mteblite.calibrations.linear import find_line
 from mteblite.calibrations.variant import Variant
 
 DRAW_MARK = "#"
-"""`random/mean` is the first draw, `random/mean#01` the second, and so on."""
+"""`random/mean` is the first item draw, `random/mean#01` the second, and so on."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,11 @@ def suite_variants(chosen: Sequence[Variant] = ()) -> list[Variant | Baseline]:
     return list({str(variant): variant for variant in everything}.values())
 
 
+def control_of(variant: Variant) -> Variant:
+    """Return the variant with random items: the same but for what selection contributes."""
+    return replace(variant, per_item_selection="random", set_selection="random")
+
+
 def parse_variant(text: str) -> Variant | Baseline:
     """Return a variant or a baseline by its name.
 
@@ -86,10 +91,10 @@ def parse_variant(text: str) -> Variant | Baseline:
 
 
 def draw_name(name: str, draw: int) -> str:
-    """Return the variant name of one draw of a random baseline."""
+    """Return the variant name of one item draw."""
     return name if draw == 0 else f"{name}{DRAW_MARK}{draw:02d}"
 
 
 def without_draw(name: str) -> str:
-    """Return the name that all draws of a baseline share."""
+    """Return the name that all item draws share."""
     return name.partition(DRAW_MARK)[0]

@@ -24,8 +24,8 @@ SELECT rank, model || CASE WHEN provenance IS NULL THEN '' ELSE ' †' END AS mo
 FROM lite_leaderboard WHERE suite = ? ORDER BY rank, lite_leaderboard.model
 """
 VALIDATION = """
-SELECT variant, chosen, mae, mae_lower, mae_upper, mae_ratio_to_random AS vs_random,
-    kendall_tau AS tau, pearson, coverage_90, n_models AS models
+SELECT variant, chosen, mae, mae_lower, mae_upper, mae_draw_sd AS draw_sd,
+    mae_ratio_to_random AS vs_random, kendall_tau AS tau, pearson, n_models AS models
 FROM validation_summary WHERE suite = ? AND protocol = 'family_lomo' AND target = 'macro'
 ORDER BY mae NULLS LAST, variant
 """
@@ -166,8 +166,9 @@ def print_suite(session: Session, suite: str) -> None:
         + (DAGGER if leaderboard["model"].str.endswith("†").any() else "")
         + "\n"
     )
+    errors = ("mae", "mae_lower", "mae_upper", "draw_sd")
     print_table(
-        _percent(warehouse.query(VALIDATION, [suite]), ("mae", "mae_lower", "mae_upper")),
+        _percent(warehouse.query(VALIDATION, [suite]), errors),
         "Validation: predicting the macro mean of held-out families (MAE in points)",
         drop=("mae_lower", "mae_upper", "models", "pearson"),
     )

@@ -85,6 +85,7 @@ def lite_suite(work: Work) -> Produced:
     types = TaskTypes({t.task: t.task_type for t in fitted.values()}, _parts(work.suite))
     predictions = work.rows("validation.lomo_predictions")
     widths = interval_half_widths(predictions, types, str(variant), level=level)
+    joint = None if joint is None else joint.with_widths(widths)
     if file.interval_level is not None:
         check_level(level, int(widths["n_families"].max()))
     widths = with_reference_range(widths, reference_scores(evidences), types)

@@ -117,6 +117,7 @@ def lomo_predictions(work: Work) -> Produced:
         file.validation.protocols,
         validation_settings(work, evidences),
         lambda protocol, done, total: work.progress(f"{protocol}: {done} of {total} tasks"),
+        item_draws=file.validation.item_draws,
     )
     choices = found.choices["variant"].value_counts()
     return Produced(
@@ -155,15 +156,16 @@ def lomo_predictions(work: Work) -> Produced:
 def validation_metrics(work: Work) -> Produced:
     """One row per (suite, protocol, variant, target, metric): value and its 95 % interval.
 
-    Targets are `macro`, `mean` and each `task:<name>`. Metrics of all: `mae`, `bias` (predicted
-    minus actual), `pearson`, `kendall_tau` (tau-b), `kendall_tau_resolvable` (pairs at least half
-    a point apart), `top1_regret`, `mdad` (the gap from which 80 % of pairs are ordered rightly)
-    and `coverage_90`. Of macro and mean also `within_family_tau`, `mae_minus_random` (against
-    `random/mean` on the same models, paired) and `share_better_than_random` (of the bootstrap
-    draws). Of macro also `out_of_range_flagged` (share of the models beyond all training models
-    that the prediction flags) and `out_of_range_false_flags`; and of the nested protocol
-    `naive_best_mae` (of the best variant, chosen with hindsight) and `optimism` (how much larger
-    the nested error is). NaN where a metric is not defined; lower and upper from redrawn families.
+    Targets are `macro`, `mean` and each `task:<name>`. Metrics of all: `mae`, `mae_draw_sd` (over
+    the item draws of a variant), `bias` (predicted minus actual), `pearson`, `kendall_tau` (tau-b),
+    `kendall_tau_resolvable` (pairs at least half a point apart), `top1_regret`, `mdad` (the gap
+    from which 80 % of pairs are ordered rightly) and `coverage_90`. Of macro and mean also
+    `within_family_tau`, `mae_minus_random` (against `random/mean` on the same models, paired) and
+    `share_better_than_random` (of the bootstrap draws). Of macro also `out_of_range_flagged` (share
+    of the models beyond all training models that the prediction flags) and
+    `out_of_range_false_flags`; and of the nested protocol `naive_best_mae` (of the best variant,
+    chosen with hindsight) and `optimism` (how much larger the nested error is). NaN where a metric
+    is not defined; lower and upper from redrawn families and item draws.
     """
     folds = work.rows("validation.lomo_folds")
     preset = _preset(work)

@@ -11,6 +11,7 @@ wide as (
         max(value) filter (metric = 'mae') as mae,
         max(lower) filter (metric = 'mae') as mae_lower,
         max(upper) filter (metric = 'mae') as mae_upper,
+        max(value) filter (metric = 'mae_draw_sd') as mae_draw_sd,
         max(value) filter (metric = 'bias') as bias,
         max(value) filter (metric = 'kendall_tau') as kendall_tau,
         max(lower) filter (metric = 'kendall_tau') as kendall_tau_lower,
@@ -42,7 +43,7 @@ baselines as (
 select
     w.suite, w.protocol, w.target, w.variant,
     r.variant is not null as chosen,
-    w.mae, w.mae_lower, w.mae_upper, w.bias,
+    w.mae, w.mae_lower, w.mae_upper, w.mae_draw_sd, w.bias,
     w.kendall_tau, w.kendall_tau_lower, w.kendall_tau_upper, w.kendall_tau_resolvable,
     w.pearson, w.coverage_90, w.top1_regret, w.mdad, w.n_models,
     b.random_mae, b.pool_mae,

@@ -152,8 +152,8 @@ def test_two_families_of_one_have_no_predictions_and_that_is_no_error():
     assert published_metrics(found.predictions, TYPES, families, found.ranges).empty
 
 
-def test_value_and_interval_of_random_items_are_of_the_same_draws():
-    """Twenty draws, of which the last ten err more: what is equal in all families has no width."""
+def test_the_interval_of_a_metric_contains_the_spread_of_item_draws():
+    """Twenty draws, of which the last ten err more: families are equal, so only draws differ."""
     draws = [
         row
         for draw in range(20)
@@ -166,4 +166,6 @@ def test_value_and_interval_of_random_items_are_of_the_same_draws():
     )
     found = published_metrics(predictions, TYPES, FAMILIES, ranges)
     row = one(found, "family_lomo", "random/mean", "macro", "mae")
-    assert (row["value"], row["lower"], row["upper"]) == pytest.approx((0.02,) * 3)
+    assert (row["value"], row["lower"], row["upper"]) == pytest.approx((0.02, 0.01, 0.03))
+    spread = one(found, "family_lomo", "random/mean", "macro", "mae_draw_sd")
+    assert spread["value"] == pytest.approx(0.01 * (20 / 19) ** 0.5)

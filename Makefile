@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: quickstart test test-all check dev reports lock install clean
+.PHONY: quickstart test test-all check dev evidence reports lock install clean
 
 quickstart: $(STAMP)  ## build the sample suite end to end and show what came of it
 	$(BIN)/mteblite quickstart
@@ -25,6 +25,16 @@ check: $(STAMP)       ## format, lint, types, definitions
 
 dev: $(STAMP)         ## the Dagster UI and daemon
 	$(BIN)/mteblite dev
+
+evidence: $(STAMP)    ## print the figures of docs/validation.md; LONG=1 takes hours and needs ../shared
+	$(BIN)/python benchmarks/study.py --home .mteblite --suite sample --draws 10 --calibrations linear,blup
+	$(BIN)/python benchmarks/bench_pairs.py --home .mteblite --variants anchor/mean/anchorset
+ifdef LONG
+	$(BIN)/python benchmarks/study.py --draws 10 --zoos 2 --calibrations linear,blup
+	$(BIN)/python benchmarks/real_zoo.py --home .mteblite-real --without mpnet,e5,minilm,paraphrase-l3
+	$(BIN)/python benchmarks/study.py --home .mteblite-real --suite real --draws 20 --calibrations linear,blup
+	$(BIN)/python benchmarks/bench_pairs.py --variants anchor/mean/anchorset --items 200 --folds 15
+endif
 
 reports: $(STAMP)     ## the dbt reports of the sample suite
 	$(BIN)/mteblite report --suite sample

@@ -29,11 +29,13 @@ class Reports:
 
     Attributes:
         target: folder of the manifest, compiled SQL and run results.
-        warehouse: where the reports are stored.
+        writer: the warehouse's file, where the reports are stored.
+        snapshot: its snapshot.
     """
 
     target: Path
-    warehouse: Warehouse
+    writer: Path
+    snapshot: Path
 
     def manifest(self) -> dict[str, Any]:
         """Return dbt's manifest, parsed again only when a file of the project is newer.
@@ -43,7 +45,7 @@ class Reports:
         Raises:
             RuntimeError: dbt cannot parse the project; has dbt's output.
         """
-        writer = self.warehouse.writer
+        writer = self.writer
         if not writer.parent.exists():
             with tempfile.TemporaryDirectory() as folder:
                 return _parse(Path(folder), writer)
@@ -69,16 +71,18 @@ class Reports:
             if node["resource_type"] == "model"
         }
         # dbt's manifest names the database after the file.
-        copy = self.target / "building" / self.warehouse.writer.name
+        copy = self.target / "building" / self.writer.name
+        # No compute function is handed the warehouse, and each is handed this object.
+        warehouse = Warehouse(self.writer, self.snapshot)
         copy.parent.mkdir(parents=True, exist_ok=True)
         with TurnLock(self.target / "building.lock").held(LOCK_SECONDS):
             try:
                 # What a killed build left would be taken for a part of the copy.
                 log_of(copy).unlink(missing_ok=True)
-                with self.warehouse.locked():
-                    copy_file(self.warehouse.writer, copy)
+                with warehouse.locked():
+                    copy_file(self.writer, copy)
                 yield dbt_environment(copy, self.target)
-                with self.warehouse.session() as connection:
+                with warehouse.session() as connection:
                     take_relations(connection, copy, schemas)
             finally:
                 for left in (copy, log_of(copy)):

@@ -63,7 +63,7 @@ class Workbench:
             artifacts=artifacts,
             full_scores=FullScores(sources, home, suite_tasks, models),
             releases=Releases(home.exports, artifacts),
-            reports=Reports(home.dbt, self.warehouse),
+            reports=Reports(home.dbt, home.writer, home.snapshot),
         )
 
     def catalog(self) -> Catalog:

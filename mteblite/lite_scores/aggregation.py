@@ -33,13 +33,16 @@ class SuiteScore:
 
 
 def aggregate(task_scores: pd.DataFrame, task_types: Mapping[str, str]) -> SuiteScore:
-    """Return the suite score of one model from rows of task, predicted and reach.
+    """Return the suite score of one model from rows of task, predicted and, of lite scores, reach.
 
     Raises:
         ValueError: a task is not in the suite, or has two rows.
     """
     tasks = sorted(task_types)
-    scores = task_scores.set_index("task")[["predicted", "reach"]]
+    scores = task_scores.set_index("task")
+    scores = pd.DataFrame(
+        {"predicted": scores["predicted"], "reach": scores.get("reach", scores["predicted"])}
+    )
     unknown = sorted(set(scores.index) - set(tasks))
     if unknown or scores.index.has_duplicates:
         problem = f"{unknown[0]!r} is not in the suite" if unknown else "one is there twice"

@@ -13,7 +13,7 @@ import duckdb
 from mteblite_resources.database.duckdb_files import WarehouseVersionError
 
 SCHEMA = Path(__file__).with_name("warehouse_schema.sql")
-NUMBER = 2
+NUMBER = 3
 """Raise it with every change of the schema file: a higher number is that of a newer mteblite.
 
 1 is every file from before there were numbers.

@@ -141,7 +141,7 @@ def test_a_file_of_free_blocks_is_written_anew(warehouse, tmp_path):
     assert warehouse.snapshot.stat().st_size < large / 2
     assert_equals_whole_copy(warehouse, tmp_path)
     store(warehouse, "T", "m1", 10, 5)  # its keys are still unique
-    assert len(warehouse.ledger([("item_outcomes", "T/m1")])) == 1
+    assert ("item_outcomes", "T/m1") in warehouse.ledger()
 
 
 def test_a_writer_of_another_storage_version_is_written_anew_once(warehouse, tmp_path):

@@ -127,6 +127,7 @@ def test_a_suite_without_a_joint_calibration_does_not_notice(home, upkeep, mirro
     assert ran(upkeep(command="plan")) == {}
 
 
+@pytest.mark.long  # test_official_source has the short form
 def test_the_daemon_reads_changed_results_once_and_forgets_none(home, upkeep, mirror, monkeypatch):
     monkeypatch.setattr("mteblite_assets.sensors.PLAN_SECONDS", 0)
     monkeypatch.setattr("mteblite_assets.graph.dbt_assets.run_dbt", lambda _: ([], ""))

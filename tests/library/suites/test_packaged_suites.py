@@ -186,7 +186,10 @@ def test_all_suites_load_within_a_second(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FROZEN)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.long) if n in ("mmteb", "ara-super") else n for n in FROZEN],
+)
 def test_installed_mteb_says_what_was_frozen(catalog: Catalog, name: str) -> None:
     """A difference means: run `python -m mteblite_resources.freezing` and read the diff."""
     from mteblite_resources.freezing import freeze

@@ -110,7 +110,7 @@ k: 10
         ("extends: eng-sooper", "did you mean `eng-super`"),
         ("extends: eng-super\nonly: [SciFakt]", "SciFakt"),
         ("extends: ara-super\nonly: [STS71]", "did you mean `STS17`"),
-        ("extends: [eng-super]", "no suite ['eng-super'] to extend"),
+        ("extends: [eng-super]", "`extends`: expected the name of a suite, got list"),
         ("extends: ara-super\nonly: [STS17]\ntasks: [{k: 3}]", "`tasks.0.task` is missing"),
         ("extends: ara-super\nonly: [STS17]\ntasks: [3]", "`tasks.0`"),
         ("extends: ara-super\nonly: [3]", "`only.0`"),

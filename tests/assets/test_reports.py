@@ -326,7 +326,7 @@ def board_of(path: Path, value: int) -> None:
 def test_writers_do_not_wait_for_a_build_and_builds_take_turns(tmp_path: Path) -> None:
     home = Home(tmp_path / "home").prepare()
     warehouse = Warehouse(home.writer, home.snapshot)
-    reports = Reports(home.dbt, warehouse)
+    reports = Reports(home.dbt, home.writer, home.snapshot)
     fill(home, ["one"])
     second_began = threading.Event()
 
@@ -358,7 +358,7 @@ def test_writers_do_not_wait_for_a_build_and_builds_take_turns(tmp_path: Path) -
 def test_a_build_that_is_stopped_stores_nothing(tmp_path: Path) -> None:
     home = Home(tmp_path / "home").prepare()
     fill(home, ["one"])
-    reports = Reports(home.dbt, Warehouse(home.writer, home.snapshot))
+    reports = Reports(home.dbt, home.writer, home.snapshot)
 
     def build() -> None:
         with reports.building() as variables:

@@ -106,7 +106,7 @@ def test_a_joint_suite_end_to_end(home, upkeep):
     # Four families cannot make a conformal interval of 90 %: it says what stepped in.
     assert set(scores["interval_method"]) == {"student_t"}
     variants = set(table(home, "validation.lomo_predictions")["variant"])
-    assert {"chosen:best", "strat_difficulty/mean/strat_difficulty:surrogate+blup"} <= variants
+    assert {"chosen:best", "strat/mean/strat:surrogate+blup"} <= variants
     value = tiny_suite.run_json("score", CANDIDATE[0], "--suite", SUITE)
     assert value["macro_mean"] == pytest.approx(suite["macro_mean"])
 

@@ -14,6 +14,7 @@ from mteblite.validation.presets import Preset, find_preset
 from mteblite.validation.public_scores import gather_public_scores
 from mteblite.validation.published import published_metrics
 from mteblite.validation.running import validate
+from mteblite.validation.variants import without_draw
 from mteblite_assets.graph.declaration import Check, Produced, stage_asset
 from mteblite_assets.graph.keys import Grain
 from mteblite_assets.graph.work import SettingsContext, Work
@@ -102,7 +103,7 @@ def lomo_predictions(work: Work) -> Produced:
     Each fold holds out a family or a single model, or trains on the lowest families and holds out
     the best. Items are fitted, selected and calibrated without the held-out models, which are then
     predicted. The nested protocol also chooses the variant inside each fold. Baselines are random
-    items and the whole pool. Joint calibrations also use official scores of public models, without
+    items and the whole pool. Variants that end in `#01` and so on are further draws of items. Joint calibrations also use official scores of public models, without
     the held-out family, its fine-tunes and its ancestors; on the frontier also without all public
     models that are better than every training model.
     """
@@ -130,7 +131,7 @@ def lomo_predictions(work: Work) -> Produced:
         {
             "tasks": len(evidences),
             "left_out": "; ".join(left_out) or "none",
-            "variants": found.predictions["variant"].nunique(),
+            "variants": found.predictions["variant"].map(without_draw).nunique(),
             "folds": str(found.folds.groupby("protocol")["fold"].nunique().to_dict()),
             "absent": "; ".join(f"{p}: {why}" for p, why in found.absent.items()) or "none",
             "chosen": ", ".join(f"{v} {n}" for v, n in choices.items()) or "none",

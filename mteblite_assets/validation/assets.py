@@ -103,9 +103,10 @@ def lomo_predictions(work: Work) -> Produced:
     Each fold holds out a family or a single model, or trains on the lowest families and holds out
     the best. Items are fitted, selected and calibrated without the held-out models, which are then
     predicted. The nested protocol also chooses the variant inside each fold. Baselines are random
-    items and the whole pool. Variants that end in `#01` and so on are further draws of items. Joint calibrations also use official scores of public models, without
-    the held-out family, its fine-tunes and its ancestors; on the frontier also without all public
-    models that are better than every training model.
+    items and the whole pool. Variants that end in `#01` and so on are further draws of items. Joint
+    calibrations also use official scores of public models, without the held-out family, its
+    fine-tunes and its ancestors; on the frontier also without all public models that are better
+    than every training model.
     """
     file = work.suite.file
     evidences, left_out = evidences_of(work)

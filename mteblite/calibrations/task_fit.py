@@ -24,7 +24,6 @@ from mteblite.calibrations.registry import (
     SET_STATISTIC,
     SURROGATE,
     Statistic,
-    estimate_set,
     find_estimator,
     find_set_estimator,
     usable_estimator,
@@ -32,7 +31,7 @@ from mteblite.calibrations.registry import (
 from mteblite.calibrations.variant import Variant
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit, fit_items, restrict, usable_models
-from mteblite.selections.selector import pool_weights, weighted_mean
+from mteblite.selections.selector import measure_of, pool_weights, set_statistics
 from mteblite.selections.token_budget import Positions, choose_positions, selection_rows
 from mteblite.task_types.scoring import check_selection, set_statistic
 
@@ -226,18 +225,9 @@ class TaskFits:
         """
         key = positions.tobytes() + weights.tobytes() + estimator.encode()
         if key not in self._statistics:
-            evidence = self.evidence
-            if evidence.observations is None:
-                raise ValueError(f"{evidence.task}: a set metric needs observations, found none")
             official = estimator == SET_STATISTIC
             statistic = self.statistic if official else find_set_estimator(estimator)
-            rows = evidence.items.iloc[positions].reset_index(drop=True)
-            self._statistics[key] = np.array(
-                [
-                    estimate_set(evidence.task_type, o[positions], rows, weights, statistic)
-                    for o in evidence.observations
-                ]
-            )
+            self._statistics[key] = set_statistics(self.evidence, positions, weights, statistic)
         return self._statistics[key]
 
     def _measured(self, positions: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -246,7 +236,7 @@ class TaskFits:
         A replaced official statistic replaces the surrogate, too.
         """
         if self.evidence.kind == "per_item":
-            return weighted_mean(self.evidence.outcomes[:, positions], weights)
+            return measure_of(self.evidence)(positions, weights)
         replaced = self.statistic is not set_statistic
         return self.set_statistics(positions, weights, SET_STATISTIC if replaced else SURROGATE)
 

@@ -14,8 +14,8 @@ import numpy as np
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite.item_parameters.fitting import ItemFit
 from mteblite.lines import fit_lines
-from mteblite.selections.random_items import draw
-from mteblite.selections.selector import Measure, Selected, pool_weights
+from mteblite.selections.random_items import draw_uniformly
+from mteblite.selections.selector import Measure, Selected
 from mteblite.selections.stratified import draw_by_label
 
 DRAWS = 200
@@ -30,7 +30,7 @@ def select_best_draw(
     estimate is passed over; where all are, the first is selected.
     """
     del fit
-    random = _uniform if evidence.kind == "per_item" else draw_by_label
+    random = draw_uniformly if evidence.kind == "per_item" else draw_by_label
     draws = [random(evidence, k, rng) for _ in range(DRAWS)]
     estimates = np.array([measure(*one) for one in draws])
     errors = held_out_errors(estimates, evidence.full_scores, evidence.families)
@@ -60,9 +60,3 @@ def held_out_errors(
         predicted = slope[:, None] * estimates[:, out] + intercept[:, None]
         errors.append(((predicted - scores[out]) ** 2).mean(axis=1))
     return np.asarray(np.mean(errors, axis=0))
-
-
-def _uniform(evidence: TaskEvidence, k: int, rng: np.random.Generator) -> Selected:
-    chosen = draw(len(evidence.items), k, rng)
-    weights = pool_weights(evidence)[chosen]
-    return chosen, weights / weights.sum()

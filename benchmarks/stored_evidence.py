@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
+
 from mteblite.item_parameters.assembling import assemble_evidence
 from mteblite.item_parameters.evidence import TaskEvidence
 from mteblite_resources.artifacts import Artifacts
@@ -26,7 +28,7 @@ def stored_evidence(folder: Path, suite: str) -> Stored:
     artifacts = Artifacts(home.pools, home.observations)
     with open_snapshot(home.snapshot) as connection:
 
-        def rows(table: str, by_suite: bool = False):  # type: ignore[no-untyped-def]
+        def rows(table: str, by_suite: bool = False) -> pd.DataFrame:
             where = " WHERE suite = ?" if by_suite else ""
             return connection.execute(
                 f"SELECT * FROM {table}{where}", [suite] if by_suite else []

@@ -6,6 +6,8 @@ import traceback
 
 OURS = ("mteblite", "mteblite_assets", "mteblite_resources")
 """The packages of this project."""
+INTERRUPTED = "Query interrupted"
+"""What DuckDB's RuntimeError says of a signal during a query, whatever the handler raised."""
 
 
 def raised_by_us(error: BaseException) -> bool:
@@ -13,7 +15,3 @@ def raised_by_us(error: BaseException) -> bool:
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     module = str(frames[-1].f_globals.get("__name__", "")) if frames else ""
     return module.split(".")[0] in OURS
-
-
-INTERRUPTED = "Query interrupted"
-"""What DuckDB's RuntimeError says of a signal during a query, whatever the handler raised."""

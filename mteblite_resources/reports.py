@@ -45,15 +45,14 @@ class Reports:
         Raises:
             RuntimeError: dbt cannot parse the project; has dbt's output.
         """
-        writer = self.writer
-        if not writer.parent.exists():
+        if not self.writer.parent.exists():
             with tempfile.TemporaryDirectory() as folder:
-                return _parse(Path(folder), writer)
+                return _parse(Path(folder), self.writer)
         kept = self.target / "manifest.json"
         newest = max(p.stat().st_mtime for p in project_files())
         if kept.exists() and kept.stat().st_mtime >= newest:
             return _read(kept)
-        return _parse(self.target, writer)
+        return _parse(self.target, self.writer)
 
     @contextmanager
     def building(self) -> Iterator[dict[str, str]]:

@@ -19,7 +19,6 @@ WHERE suite = ? AND model = ? ORDER BY task, rank
 """
 JOINT = "SELECT joint FROM lite_scores.lite_suite_joint WHERE suite = ?"
 WIDTHS = "SELECT * FROM lite_scores.lite_suite_intervals WHERE suite = ?"
-LEVELS = "SELECT any_value(level) AS level FROM lite_scores.lite_suite_intervals WHERE suite = ?"
 
 
 def compare(session: Session, first: str, second: str, suite: str) -> Comparison:

@@ -11,7 +11,7 @@ from mteblite.models.checkpoint_folder import checkpoint_folder
 from mteblite.names import did_you_mean
 from mteblite.suites.suite_model import SuiteModel
 from mteblite_assets.cli import printing
-from mteblite_assets.cli.comparing import LEVELS, compare
+from mteblite_assets.cli.comparing import compare
 from mteblite_assets.cli.materializing import materialize
 from mteblite_assets.cli.registering import add_model, remove_models
 from mteblite_assets.cli.score_printing import print_comparison, print_scores
@@ -28,6 +28,7 @@ SELECT mean, mean_lower, mean_upper, macro_mean, macro_lower, macro_upper, type_
     n_texts, n_encoded, seconds, interval_method, out_of_range, coalesce(warnings, '') AS warnings
 FROM lite_scores.suite_scores WHERE suite = ? AND model = ?
 """
+LEVELS = "SELECT any_value(level) AS level FROM lite_scores.lite_suite_intervals WHERE suite = ?"
 TYPES = """
 SELECT task_type, predicted, lower, upper, out_of_range, interval_method
 FROM lite_scores.type_scores WHERE suite = ? AND model = ? ORDER BY task_type
